@@ -1,1 +1,43 @@
-//! Not yet written.
+//! The plain values that everything else speaks in: what is seen (`Snapshot`), what is decided (`Plan`), what is
+//! done (`Effect`), why not (`Reason`), and an independent judge of plans (`audit`).
+//!
+//! Nothing here reads a clock, a file or the network, and nothing here decides.
+
+pub mod audit;
+pub mod catalogue;
+pub mod cluster;
+pub mod effect;
+pub mod labels;
+pub mod money;
+pub mod plan;
+pub mod pod;
+pub mod quantity;
+pub mod reason;
+pub mod requirement;
+pub mod requirements;
+pub mod resources;
+pub mod selector;
+pub mod snapshot;
+pub mod taint;
+
+pub use audit::audit;
+pub use catalogue::{CapacityType, Catalogue, InstanceType, Offering, Reservation};
+pub use cluster::{
+    Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, Node, NodeClassRef, NodePool,
+    PoolStatus,
+};
+pub use effect::{Effect, EventKind, NodeClaimDraft, ObjectRef};
+pub use money::MicroUsd;
+pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};
+pub use pod::{
+    AffinityTerm, HostPort, Namespaces, ObjectName, Owner, Phase, Pod, PodSpec, Spread, Volume, VolumeFault,
+    Weighted,
+};
+pub use quantity::{Quantity, QuantityError};
+pub use reason::{Code, Help, Reason};
+pub use requirement::{Operator, Requirement};
+pub use requirements::{Conflict, Requirements, Undefined};
+pub use resources::Resources;
+pub use selector::{LabelSelector, SelectorOperator, SelectorRequirement};
+pub use snapshot::{MinValuesPolicy, PreferencePolicy, Settings, Snapshot};
+pub use taint::{Taint, TaintEffect, Toleration, TolerationOperator};

@@ -1,1 +1,24 @@
-//! Not yet written.
+//! The policy: from what is seen to what is to be done, a file a step.
+//!
+//! Knows no AWS, no clock, no network. It cannot fail: what could not be done is in the plan with its reason.
+
+use model::{Plan, Snapshot};
+
+/// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// Room for pending pods.
+    Provision,
+    /// Nodes without pods go.
+    Emptiness,
+}
+
+/// Only make room.
+pub const PROVISION: &[Step] = &[Step::Provision];
+/// Only give up what is empty.
+pub const DISRUPT: &[Step] = &[Step::Emptiness];
+
+/// Decides. Equal snapshots give equal plans, whatever the order of their lists.
+pub fn decide(_snapshot: &Snapshot, _steps: &[Step]) -> Plan {
+    Plan::default()
+}
