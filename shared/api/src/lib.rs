@@ -1,1 +1,3 @@
-//! Not yet written.
+//! The CRDs, their validation, and the lowering of Kubernetes objects into the model.
+
+pub mod crd;
