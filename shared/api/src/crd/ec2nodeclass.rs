@@ -64,9 +64,11 @@ pub struct Ec2NodeClassSpec {
     pub user_data: Option<String>,
     /// The IAM role of the machines, for which an instance profile is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub role: Option<String>,
     /// The IAM instance profile of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub instance_profile: Option<String>,
     /// AWS tags of the machines and all that belongs to them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

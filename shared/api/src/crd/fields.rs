@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::patterns;
 
-/// The requirement and limit key of the price rules: US dollars an hour, a decimal number.
-pub const USD_PER_HOUR: &str = "journeyman.dev/usd-per-hour";
-
 /// How a requirement's values are compared with a label.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
