@@ -2,6 +2,8 @@
 //!
 //! Knows no AWS, no clock, no network. It cannot fail: what could not be done is in the plan with its reason.
 
+mod provision;
+
 use model::{Plan, Snapshot};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
@@ -19,6 +21,13 @@ pub const PROVISION: &[Step] = &[Step::Provision];
 pub const DISRUPT: &[Step] = &[Step::Emptiness];
 
 /// Decides. Equal snapshots give equal plans, whatever the order of their lists.
-pub fn decide(_snapshot: &Snapshot, _steps: &[Step]) -> Plan {
-    Plan::default()
+pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
+    let mut plan = Plan::default();
+    for step in steps {
+        match step {
+            Step::Provision => provision::plan(snapshot, &mut plan),
+            Step::Emptiness => {}
+        }
+    }
+    plan
 }

@@ -1,0 +1,166 @@
+//! Room for pending pods: on what there is or is coming first, then on new nodes at least cost as a whole.
+//!
+//! `place` walks the queue and settles everything that depends on neighbours: which pods fit nodes that exist, and which
+//! topology domain each of the others goes to. What is left are counts of pods with a set of columns each, which
+//! `packing` hands to the solver, a weight of pools at a time.
+
+mod claims;
+mod classes;
+mod daemons;
+mod explain;
+mod fleet;
+mod packing;
+mod place;
+mod topology;
+mod universe;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{Effect, EventKind, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable};
+use solver::BitSet;
+
+use classes::Class;
+use explain::Explainer;
+use fleet::Fleet;
+use packing::Packer;
+use place::{Placer, Placement};
+use topology::Topology;
+use universe::{Mentions, Universe};
+
+/// Plans room for pending pods.
+pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
+    let pods = &snapshot.cluster.pods;
+    let mut batch = batch(snapshot);
+    classes::queue_order(pods, &mut batch);
+    let mut in_batch = BitSet::new(pods.len());
+    batch.iter().for_each(|&pod| in_batch.insert(pod));
+    let mut failures = Vec::new();
+    batch.retain(|&index| match fault(&pods[index]) {
+        Some(reason) => {
+            failures.push((vec![index], Arc::new(reason), Arc::default()));
+            false
+        }
+        None => true,
+    });
+
+    let mentions = mentions(snapshot, &batch);
+    let universe = Universe::new(snapshot, &mentions);
+    let fleet = Fleet::new(snapshot, &mentions);
+    let classes = classes::group(snapshot, &batch);
+    let strict: Vec<BitSet> = classes.iter().map(|class| strict(&universe, class)).collect();
+    let topology = Topology::new(snapshot, &universe, &fleet, &classes, &strict, &in_batch);
+
+    let mut placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
+    let mut packer = Packer::new(snapshot, &universe, &classes);
+    let mut waiting: Vec<(usize, usize, Vec<usize>)> =
+        classes.iter().enumerate().map(|(class, members)| (class, 0, members.pods.clone())).collect();
+    let mut refused = Vec::new();
+    while !waiting.is_empty() {
+        let placed = placer.place(std::mem::take(&mut waiting));
+        for (class, pods, reason) in placed.failed {
+            refused.push((class, pods, reason));
+        }
+        for left in packer.pack(placed.demands, &mut placer) {
+            // What the packer could not house may ask for less, if it still has a preference to give up.
+            if left.variant + 1 < classes[left.class].variants.len() {
+                waiting.push((left.class, left.variant + 1, left.pods));
+            } else {
+                refused.push((left.class, left.pods, left.reason));
+            }
+        }
+    }
+
+    for (pod, placement) in placer.placements() {
+        let Placement { node } = placement;
+        plan.existing.entry(node.to_owned()).or_default().push(pods[pod].name.clone());
+    }
+    plan.existing.values_mut().for_each(|names| names.sort());
+    packer.finish(plan);
+
+    let explainer = Explainer::new(snapshot, &universe, &classes, &placer, &packer);
+    let mut explained = BTreeMap::new();
+    for (class, pods, hint) in refused {
+        let (reason, funnels) =
+            explained.entry((class, hint.clone())).or_insert_with(|| explainer.explain(class, hint)).clone();
+        failures.push((pods, reason, funnels));
+    }
+    report(snapshot, failures, plan);
+}
+
+/// Pending pods, and those that must leave nodes that are going.
+fn batch(snapshot: &Snapshot) -> Vec<usize> {
+    let going: BTreeMap<&str, bool> =
+        snapshot.cluster.nodes.iter().map(|node| (node.name.as_str(), node.deleting)).collect();
+    let leaves = |pod: &Pod| {
+        let going = pod.node.as_deref().is_some_and(|node| going.get(node).copied().unwrap_or(false));
+        going && !pod.daemon && !pod.mirror && !pod.terminating && pod.phase != Phase::Terminal
+    };
+    let pods = snapshot.cluster.pods.iter().enumerate();
+    pods.filter(|(_, pod)| pod.is_pending() || leaves(pod)).map(|(index, _)| index).collect()
+}
+
+/// What keeps a pod from being considered at all.
+fn fault(pod: &Pod) -> Option<Reason> {
+    if let Some(detail) = pod.spec.faults.first() {
+        return Some(Reason::InvalidPod { detail: detail.clone() });
+    }
+    let fault = pod.volumes.iter().find_map(|volume| volume.fault.as_ref())?;
+    Some(Reason::VolumeMissing { detail: fault.detail.clone() })
+}
+
+/// Only what the batch and bound pods' anti-affinity look at needs an index.
+fn mentions(snapshot: &Snapshot, batch: &[usize]) -> Mentions {
+    let mut mentions = Mentions::default();
+    let mut seen = std::collections::BTreeSet::new();
+    for &index in batch {
+        let pod = &snapshot.cluster.pods[index];
+        if seen.insert(Arc::as_ptr(&pod.spec)) {
+            mentions.add_spec(&pod.spec);
+        }
+        pod.volumes.iter().flat_map(|volume| &volume.alternatives).for_each(|where_it_is| mentions.add(where_it_is));
+    }
+    for pod in &snapshot.cluster.pods {
+        pod.spec.anti_affinity.iter().for_each(|term| mentions.add_key(&term.key));
+    }
+    snapshot.cluster.daemon_sets.iter().for_each(|daemon_set| mentions.add_spec(&daemon_set.spec));
+    mentions
+}
+
+/// The columns a class's hard requirements leave, volumes aside.
+fn strict(universe: &Universe, class: &Class) -> BitSet {
+    let mut columns = universe.tolerated(&class.spec.tolerations, true);
+    columns.and_assign(&universe.allowed(&class.spec.node_selector));
+    columns.and_assign(&universe.any_allowed(&class.spec.required));
+    columns.and_assign(&universe.fitting(&class.spec.requests));
+    columns
+}
+
+type Failure = (Vec<usize>, Arc<Reason>, Arc<Vec<model::Funnel>>);
+
+fn report(snapshot: &Snapshot, failures: Vec<Failure>, plan: &mut Plan) {
+    for (pods, reason, funnels) in failures {
+        for pod in pods {
+            let pod = snapshot.cluster.pods[pod].name.clone();
+            plan.unschedulable.push(Unschedulable { pod, reason: reason.clone(), funnels: funnels.clone() });
+        }
+    }
+    plan.unschedulable.sort_by(|a, b| a.pod.cmp(&b.pod));
+    let event = |name: &model::ObjectName, kind, reason: &str, message: String| {
+        let (about, reason) = (ObjectRef::Pod(name.clone()), reason.to_owned());
+        Effect::PublishEvent { about, kind, reason, message }
+    };
+    for node in &plan.nodes {
+        let message = format!("Pod should schedule on: nodeclaim/{}", node.name);
+        plan.effects
+            .extend(node.pods.iter().map(|pod| event(pod, EventKind::Normal, "Nominated", message.clone())));
+    }
+    for (node, pods) in &plan.existing {
+        let message = format!("Pod should schedule on: node/{node}");
+        plan.effects.extend(pods.iter().map(|pod| event(pod, EventKind::Normal, "Nominated", message.clone())));
+    }
+    for left in &plan.unschedulable {
+        let message = format!("{}: {}", left.reason.code(), left.reason);
+        plan.effects.push(event(&left.pod, EventKind::Warning, "FailedScheduling", message));
+    }
+}

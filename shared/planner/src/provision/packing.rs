@@ -1,0 +1,401 @@
+//! From demands to the solver's problem and back, one weight of pools at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use model::{MicroUsd, MinValuesPolicy, Node, NodePool, Quantity, Snapshot, labels};
+use solver::{BitSet, Budget, CapGroup, Company, Demand as Want, Facet, Kind, Problem};
+
+use super::claims::{self, Chosen};
+use super::classes::Class;
+use super::explain::Hint;
+use super::place::{Demand, Placer};
+use super::topology::Rule;
+use super::universe::Universe;
+
+/// Pods that found no node, and what to try next.
+pub(crate) struct Left {
+    pub class: usize,
+    pub variant: usize,
+    pub pods: Vec<usize>,
+    pub reason: Hint,
+}
+
+/// What one pool may still add, per limited resource.
+pub(crate) struct Allowance {
+    pub resource: String,
+    pub limit: i64,
+    pub used: i64,
+}
+
+impl Allowance {
+    pub fn left(&self) -> i64 {
+        self.limit.saturating_sub(self.used)
+    }
+}
+
+/// The pseudo-resource that counts nodes.
+const NODES: &str = "nodes";
+
+pub(crate) struct Packer<'a, 'u> {
+    snapshot: &'a Snapshot,
+    universe: &'u Universe<'a>,
+    classes: &'u [Class<'a>],
+    /// For each pool with limits, what is left of them.
+    pub allowances: BTreeMap<&'a str, Vec<Allowance>>,
+    /// Reservation id to instances left.
+    pub reservations: BTreeMap<&'a str, u64>,
+    chosen: Vec<Chosen>,
+    bound: u64,
+}
+
+/// What a node of `column` takes of a pool's limit.
+pub(crate) fn usage(universe: &Universe, column: usize, resource: &str, fee: MicroUsd) -> i64 {
+    match resource {
+        NODES => Quantity::from_units(1).milli(),
+        labels::USD_PER_HOUR => i64::try_from(universe.price(column).plus(fee).0).unwrap_or(i64::MAX),
+        _ => universe.instance_type(column).capacity.get(resource).milli(),
+    }
+}
+
+impl<'a, 'u> Packer<'a, 'u> {
+    pub fn universe(&self) -> &'u Universe<'a> {
+        self.universe
+    }
+
+    pub fn settings(&self) -> &'a model::Settings {
+        &self.snapshot.settings
+    }
+
+    pub fn new(snapshot: &'a Snapshot, universe: &'u Universe<'a>, classes: &'u [Class<'a>]) -> Self {
+        let limited = snapshot.cluster.pools.iter().filter(|pool| !pool.limits.0.is_empty() || pool.price_limit.is_some());
+        let allowances = limited.map(|pool| (pool.name.as_str(), allowances(snapshot, pool))).collect();
+        let mut reservations = BTreeMap::new();
+        for column in 0..universe.columns.len() {
+            if let Some(reservation) = &universe.offering(column).reservation {
+                let left = reservations.entry(reservation.id.as_str()).or_insert(u64::from(reservation.remaining));
+                *left = (*left).min(u64::from(reservation.remaining));
+            }
+        }
+        Self { snapshot, universe, classes, allowances, reservations, chosen: Vec::new(), bound: 0 }
+    }
+
+    /// Packs the demands, heaviest pools first, and gives back what found no room. Pods that are given back no longer
+    /// count where they were to go.
+    pub fn pack(&mut self, mut demands: Vec<Demand>, placer: &mut Placer) -> Vec<Left> {
+        let weights: BTreeSet<u32> = self.universe.templates.iter().map(|template| template.pool.weight).collect();
+        for weight in weights.into_iter().rev() {
+            demands.retain(|demand| !demand.pods.is_empty());
+            self.pack_tier(weight, &mut demands, placer);
+        }
+        demands.retain(|demand| !demand.pods.is_empty());
+        let mut left = Vec::new();
+        for demand in demands {
+            for _ in &demand.pods {
+                placer.topology.record_pinned(demand.class, &demand.pins, true);
+            }
+            let reason = Hint::Packing { columns: demand.columns };
+            let (class, variant, pods) = (demand.class, demand.variant, demand.pods);
+            let near = placer.topology.checks[class][variant]
+                .iter()
+                .find(|check| placer.topology.keys[check.key].hostname && matches!(check.rule, Rule::Near { .. }));
+            let reason = match near {
+                Some(check) => Hint::Topology { group: check.group, key: check.key, rule: check.rule.name() },
+                None => reason,
+            };
+            left.push(Left { class, variant, pods, reason });
+        }
+        left
+    }
+
+    fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &Placer) {
+        let tier = self.universe.columns_where(|column| self.universe.templates[column.template].pool.weight == weight);
+        let mut used = self.universe.none();
+        let mut members = Vec::new();
+        for (index, demand) in demands.iter().enumerate() {
+            if demand.columns.intersects(&tier) {
+                members.push(index);
+                used.or_assign(&demand.columns);
+            }
+        }
+        if members.is_empty() {
+            return;
+        }
+        used.and_assign(&tier);
+        let tier = Tier { columns: used.iter().collect(), members };
+        let problem = self.problem(&tier, demands, placer);
+        let solution = solver::solve(&problem);
+        self.bound = self.bound.saturating_add(solution.bound);
+        let mut taken = vec![0; tier.members.len()];
+        for bin in &solution.bins {
+            let template = self.universe.columns[tier.columns[bin.column]].template;
+            let ranked = solver::cheapest_columns(&problem, &bin.contents, template_family(&problem, bin.column));
+            let ranked: Vec<usize> = ranked.into_iter().map(|column| tier.columns[column]).collect();
+            let column = tier.columns[bin.column];
+            let Some(options) = claims::options(self, template, column, ranked) else { continue };
+            let options = Rc::new(options);
+            for _ in 0..bin.copies {
+                let mut pods = Vec::new();
+                for &(want, count) in &bin.contents {
+                    let from = taken[want];
+                    taken[want] += count as usize;
+                    pods.extend_from_slice(&demands[tier.members[want]].pods[from..taken[want]]);
+                }
+                let pinned = bin.contents.iter().flat_map(|&(want, _)| demands[tier.members[want]].pins.iter().copied());
+                let pinned = pinned
+                    .map(|(key, domain)| {
+                        let key = &placer.topology.keys[key];
+                        (key.name.to_owned(), key.values[domain].clone())
+                    })
+                    .collect();
+                self.spend(column);
+                self.chosen.push(Chosen { column, options: options.clone(), pods, pinned });
+            }
+        }
+        for (want, &member) in tier.members.iter().enumerate() {
+            demands[member].pods.drain(..taken[want]);
+        }
+    }
+
+    fn spend(&mut self, column: usize) {
+        let fee = self.snapshot.settings.fee_per_node;
+        if let Some(allowances) = self.allowances.get_mut(self.universe.pool(column).name.as_str()) {
+            for allowance in allowances {
+                let amount = usage(self.universe, column, &allowance.resource, fee);
+                allowance.used = allowance.used.saturating_add(amount);
+            }
+        }
+        if let Some(reservation) = &self.universe.offering(column).reservation
+            && let Some(left) = self.reservations.get_mut(reservation.id.as_str())
+        {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    fn problem(&self, tier: &Tier, demands: &[Demand], placer: &Placer) -> Problem {
+        let resources: BTreeSet<&str> = tier
+            .members
+            .iter()
+            .flat_map(|&member| self.classes[demands[member].class].spec.requests.iter())
+            .filter(|(_, amount)| !amount.is_zero())
+            .map(|(resource, _)| resource)
+            .collect();
+        let resources: Vec<&str> = resources.into_iter().collect();
+        let amounts = |of: &model::Resources| resources.iter().map(|resource| of.get(resource).milli()).collect::<Vec<_>>();
+
+        let mut wants: Vec<Want> = Vec::new();
+        for (priority, &member) in tier.members.iter().enumerate() {
+            let demand = &demands[member];
+            let mut columns = BitSet::new(tier.columns.len());
+            for (index, &column) in tier.columns.iter().enumerate() {
+                if demand.columns.contains(column) {
+                    columns.insert(index);
+                }
+            }
+            let count = u32::try_from(demand.pods.len()).unwrap_or(u32::MAX);
+            let requests = amounts(&self.classes[demand.class].spec.requests);
+            wants.push(Want { count, requests, columns, company: None, priority });
+        }
+        let (mut columns, mut kinds, budgets, supplies) = self.columns(tier);
+        let mut families = Vec::new();
+        for (kind, &source) in kinds.iter_mut().zip(&tier_kinds(self.universe, &tier.columns)) {
+            kind.capacity = amounts(&self.universe.kinds[source].room);
+            kind.capacity.iter_mut().for_each(|amount| *amount = (*amount).max(0));
+            kind.family = self.universe.kinds[source].template;
+            families.push(source);
+        }
+        columns.iter_mut().for_each(|column| column.cost = column.cost.saturating_add(self.snapshot.settings.fee_per_node.0));
+        let facets = self.facets(&families);
+        let (groups, conflicts) = neighbours(self.classes, tier, demands, placer, &mut wants);
+        Problem { demands: wants, kinds, columns, groups, conflicts, supplies, budgets, facets }
+    }
+
+    /// The solver's columns with what they take of budgets and supplies.
+    fn columns(&self, tier: &Tier) -> (Vec<solver::Column>, Vec<Kind>, Vec<Budget>, Vec<u64>) {
+        let mut budgets = Vec::new();
+        let mut of_pool: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+        for (pool, allowances) in &self.allowances {
+            for allowance in allowances {
+                of_pool.entry(pool).or_default().push((budgets.len(), &allowance.resource));
+                budgets.push(Budget { left: allowance.left() });
+            }
+        }
+        let order: BTreeMap<&str, usize> = self.reservations.keys().enumerate().map(|(index, id)| (*id, index)).collect();
+        let supplies = self.reservations.values().copied().collect();
+        let sources = tier_kinds(self.universe, &tier.columns);
+        let places: BTreeMap<usize, usize> = sources.iter().enumerate().map(|(place, &kind)| (kind, place)).collect();
+        let fee = self.snapshot.settings.fee_per_node;
+        let columns = tier
+            .columns
+            .iter()
+            .map(|&column| {
+                let limited = of_pool.get(self.universe.pool(column).name.as_str());
+                let usage = limited
+                    .into_iter()
+                    .flatten()
+                    .map(|&(budget, resource)| (budget, usage(self.universe, column, resource, fee)))
+                    .collect();
+                let reservation = self.universe.offering(column).reservation.as_ref();
+                let supply = reservation.and_then(|reservation| order.get(reservation.id.as_str()).copied());
+                let kind = places.get(&self.universe.columns[column].kind).copied().unwrap_or(0);
+                solver::Column { kind, cost: self.universe.price(column).0, supply, usage }
+            })
+            .collect();
+        let kinds = sources.iter().map(|_| Kind { capacity: Vec::new(), family: 0 }).collect();
+        (columns, kinds, budgets, supplies)
+    }
+
+    /// `minValues` over labels that the instance type decides. Those over zones and capacity types are judged afterwards,
+    /// on the options themselves.
+    fn facets(&self, kinds: &[usize]) -> Vec<Facet> {
+        if self.snapshot.settings.min_values == MinValuesPolicy::BestEffort {
+            return Vec::new();
+        }
+        let mut facets = Vec::new();
+        let families: BTreeSet<usize> = kinds.iter().map(|&kind| self.universe.kinds[kind].template).collect();
+        for family in families {
+            for (key, requirement) in self.universe.templates[family].requirements.iter() {
+                let Some(min) = requirement.min_values.filter(|&min| min > 1 && !claims::decided_by_offering(key)) else {
+                    continue;
+                };
+                let mut known: BTreeMap<String, u32> = BTreeMap::new();
+                let values = kinds
+                    .iter()
+                    .map(|&kind| {
+                        let kind = &self.universe.kinds[kind];
+                        let instance_type = &self.universe.templates[kind.template].types[kind.type_index];
+                        let value = claims::type_value(instance_type, key).unwrap_or_default();
+                        let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                        *known.entry(value).or_insert(next)
+                    })
+                    .collect();
+                facets.push(Facet { family, min, values });
+            }
+        }
+        facets
+    }
+
+    /// Writes nodes, their claims and the bound into the plan.
+    pub fn finish(&mut self, plan: &mut model::Plan) {
+        let chosen = std::mem::take(&mut self.chosen);
+        if !chosen.is_empty() {
+            plan.lower_bound = Some(MicroUsd(self.bound));
+        }
+        claims::write(self.snapshot, self.universe, chosen, plan);
+    }
+}
+
+struct Tier {
+    /// Columns of the universe that take part, in order.
+    columns: Vec<usize>,
+    /// Places in the list of demands.
+    members: Vec<usize>,
+}
+
+fn template_family(problem: &Problem, column: usize) -> usize {
+    problem.kinds[problem.columns[column].kind].family
+}
+
+/// The kinds behind columns that are in order of their kinds.
+fn tier_kinds(universe: &Universe, columns: &[usize]) -> Vec<usize> {
+    let mut kinds: Vec<usize> = columns.iter().map(|&column| universe.columns[column].kind).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn allowances(snapshot: &Snapshot, pool: &NodePool) -> Vec<Allowance> {
+    let own = || snapshot.cluster.nodes.iter().filter(|node| !node.deleting && node.pool() == Some(&pool.name));
+    let mut allowances: Vec<Allowance> = pool
+        .limits
+        .iter()
+        .map(|(resource, limit)| {
+            let used = own().map(|node| if resource == NODES { Quantity::from_units(1) } else { node.capacity.get(resource) });
+            let used = used.fold(Quantity::ZERO, Quantity::plus).milli();
+            Allowance { resource: resource.to_owned(), limit: limit.milli(), used }
+        })
+        .collect();
+    if let Some(limit) = pool.price_limit {
+        let fee = snapshot.settings.fee_per_node;
+        let used: MicroUsd = own().map(|node| node_price(snapshot, pool, node).plus(fee)).sum();
+        let amount = |price: MicroUsd| i64::try_from(price.0).unwrap_or(i64::MAX);
+        let resource = labels::USD_PER_HOUR.to_owned();
+        allowances.push(Allowance { resource, limit: amount(limit), used: amount(used) });
+    }
+    allowances
+}
+
+/// What a node that exists costs; zero if its type or offering is unknown.
+pub(crate) fn node_price(snapshot: &Snapshot, pool: &NodePool, node: &Node) -> MicroUsd {
+    let label = |key: &str| node.labels.get(key).map(String::as_str);
+    let types = snapshot.catalogue.types.get(&pool.node_class.name);
+    types
+        .into_iter()
+        .flat_map(|types| types.iter())
+        .filter(|instance_type| label(labels::INSTANCE_TYPE) == Some(&instance_type.name))
+        .flat_map(|instance_type| &instance_type.offerings)
+        .find(|offering| {
+            label(labels::ZONE) == Some(&offering.zone)
+                && label(labels::CAPACITY_TYPE) == Some(offering.capacity_type.as_str())
+        })
+        .map(|offering| offering.price)
+        .unwrap_or_default()
+}
+
+/// Rules between pods on one node: hostname topology and host ports.
+fn neighbours(
+    classes: &[Class],
+    tier: &Tier,
+    demands: &[Demand],
+    placer: &Placer,
+    wants: &mut [Want],
+) -> (Vec<CapGroup>, Vec<(usize, usize)>) {
+    let topology = &placer.topology;
+    let count = tier.members.len();
+    let class_of = |want: usize| demands[tier.members[want]].class;
+    let mut selected: BTreeMap<usize, BitSet> = BTreeMap::new();
+    for want in 0..count {
+        for &group in &topology.members[class_of(want)] {
+            selected.entry(group).or_insert_with(|| BitSet::new(count)).insert(want);
+        }
+    }
+    let nobody = BitSet::new(count);
+    let mut caps: BTreeMap<(usize, u32), CapGroup> = BTreeMap::new();
+    let mut conflicts = BTreeSet::new();
+    for want in 0..count {
+        let demand = &demands[tier.members[want]];
+        for check in topology.checks[demand.class][demand.variant].iter() {
+            if !topology.keys[check.key].hostname {
+                continue;
+            }
+            let members = selected.get(&check.group).unwrap_or(&nobody);
+            match &check.rule {
+                Rule::Spread { max_skew, .. } => {
+                    let cap = caps.entry((check.group, *max_skew)).or_insert_with(|| {
+                        let (members, owners) = (members.clone(), BitSet::new(count));
+                        CapGroup { limit: *max_skew, members, owners }
+                    });
+                    cap.owners.insert(want);
+                }
+                Rule::Near { selects_itself } => {
+                    let bootstrap = *selects_itself && !topology.selected_anywhere(check.group);
+                    let with = members.clone();
+                    let company = wants[want].company.get_or_insert_with(|| Company { with: with.clone(), bootstrap });
+                    company.with.and_assign(&with);
+                    company.bootstrap &= bootstrap;
+                }
+                Rule::Apart => conflicts.extend(members.iter().map(|member| (want.min(member), want.max(member)))),
+                Rule::Unwanted => {}
+            }
+        }
+    }
+    let ported: Vec<usize> = (0..count).filter(|&want| !classes[class_of(want)].spec.host_ports.is_empty()).collect();
+    for (place, &one) in ported.iter().enumerate() {
+        for &two in &ported[place..] {
+            let (left, right) = (&classes[class_of(one)].spec.host_ports, &classes[class_of(two)].spec.host_ports);
+            if left.iter().any(|port| right.iter().any(|other| port.conflicts(other))) {
+                conflicts.insert((one, two));
+            }
+        }
+    }
+    (caps.into_values().collect(), conflicts.into_iter().collect())
+}

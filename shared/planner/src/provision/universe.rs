@@ -1,0 +1,399 @@
+//! Everything that could be launched, as columns with an index of their labels.
+//!
+//! A *template* is a pool with one value for each label of its own that pods tell apart. A *column* is a template, an
+//! instance type and an offering that agree. For each label key that anybody mentions, a bitset a value says which
+//! columns have it, so that a requirement is an OR over values and a pod is an AND over requirements.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    InstanceType, MicroUsd, NodePool, Offering, PodSpec, PoolStatus, Requirement, Requirements, Resources, Snapshot, Taint,
+    TaintEffect, Toleration, labels,
+};
+use solver::BitSet;
+
+use super::daemons::{self, Burden};
+
+/// Beyond this many combinations of label values a pool is no longer split, and keeps its first ones.
+const MAX_SPLITS: usize = 256;
+
+/// A pool, with one value for each of its own labels that pods tell apart.
+pub(crate) struct Template<'a> {
+    pub pool: &'a NodePool,
+    pub requirements: Requirements,
+    pub types: &'a [InstanceType],
+    /// The values chosen for labels that the pool leaves open.
+    pub split: BTreeMap<String, String>,
+}
+
+/// A type of a template with the daemons it would carry.
+pub(crate) struct Kind {
+    pub template: usize,
+    pub type_index: usize,
+    pub burden: usize,
+    /// What is left for pods.
+    pub room: Resources,
+}
+
+/// A template, a type and an offering that agree.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    pub template: usize,
+    pub type_index: usize,
+    pub offering: usize,
+    pub kind: usize,
+}
+
+struct KeyIndex {
+    values: BTreeMap<String, BitSet>,
+    absent: BitSet,
+}
+
+/// Everything that could be launched.
+pub(crate) struct Universe<'a> {
+    pub templates: Vec<Template<'a>>,
+    pub columns: Vec<Column>,
+    pub kinds: Vec<Kind>,
+    pub burdens: Vec<Burden>,
+    index: BTreeMap<String, KeyIndex>,
+}
+
+/// Label keys that pods, daemons and volumes mention, with the values they name.
+#[derive(Default)]
+pub(crate) struct Mentions(pub BTreeMap<String, BTreeSet<String>>);
+
+impl Mentions {
+    pub fn add_key(&mut self, key: &str) {
+        self.0.entry(labels::normalise(key).to_owned()).or_default();
+    }
+
+    pub fn add(&mut self, requirements: &Requirements) {
+        for (key, requirement) in requirements.iter() {
+            let values = self.0.entry(key.to_owned()).or_default();
+            values.extend(requirement.values().or(requirement.excluded()).into_iter().flatten().cloned());
+        }
+    }
+
+    pub fn add_spec(&mut self, spec: &PodSpec) {
+        self.add(&spec.node_selector);
+        spec.required.iter().for_each(|term| self.add(term));
+        spec.preferred.iter().for_each(|term| self.add(&term.term));
+        spec.spread.iter().for_each(|spread| self.add_key(&spread.key));
+        let weighted = spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|term| &term.term);
+        for term in spec.affinity.iter().chain(&spec.anti_affinity).chain(weighted) {
+            self.add_key(&term.key);
+        }
+    }
+}
+
+/// The pools that may get nodes, heaviest first, then by larger name.
+pub(crate) fn usable_pools(snapshot: &Snapshot) -> Vec<&NodePool> {
+    let mut pools: Vec<_> = snapshot
+        .cluster
+        .pools
+        .iter()
+        .filter(|pool| pool.status == PoolStatus::Ready && pool.replicas.is_none() && !pool.deleting)
+        .collect();
+    pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
+    pools
+}
+
+impl<'a> Universe<'a> {
+    /// Builds it for the labels in `mentions`.
+    pub fn new(snapshot: &'a Snapshot, mentions: &Mentions) -> Self {
+        let mut templates = Vec::new();
+        for pool in usable_pools(snapshot) {
+            let Some(types) = snapshot.catalogue.types.get(&pool.node_class.name) else { continue };
+            templates.extend(split(pool, types, mentions));
+        }
+        let mut columns = Vec::new();
+        for (template_index, template) in templates.iter().enumerate() {
+            for (type_index, instance_type) in template.types.iter().enumerate() {
+                if template.requirements.intersects(&instance_type.requirements).is_err() {
+                    continue;
+                }
+                for (offering_index, offering) in instance_type.offerings.iter().enumerate() {
+                    if offering.available && sells(&template.requirements, offering) {
+                        let (template, offering) = (template_index, offering_index);
+                        columns.push(Column { template, type_index, offering, kind: 0 });
+                    }
+                }
+            }
+        }
+        let mut universe = Self { templates, columns, kinds: Vec::new(), burdens: Vec::new(), index: BTreeMap::new() };
+        for key in mentions.0.keys() {
+            let index = universe.index_key(key);
+            universe.index.insert(key.clone(), index);
+        }
+        universe.add_kinds(snapshot);
+        universe
+    }
+
+    /// Columns of one type that carry the same daemons are one kind.
+    fn add_kinds(&mut self, snapshot: &Snapshot) {
+        let (burdens, of_column) = daemons::burdens(snapshot, self);
+        self.burdens = burdens;
+        let mut known: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
+        for (index, burden) in of_column.into_iter().enumerate() {
+            let column = self.columns[index];
+            let key = (column.template, column.type_index, burden);
+            let kind = *known.entry(key).or_insert_with(|| {
+                let mut room = self.templates[column.template].types[column.type_index].allocatable();
+                room.subtract(&self.burdens[burden].requests);
+                self.kinds.push(Kind { template: column.template, type_index: column.type_index, burden, room });
+                self.kinds.len() - 1
+            });
+            self.columns[index].kind = kind;
+        }
+        // The packer wants the columns of a kind side by side; labels are indexed by column, so they are made anew.
+        let mut order: Vec<usize> = (0..self.columns.len()).collect();
+        order.sort_by_key(|&index| (self.columns[index].kind, index));
+        if order.iter().enumerate().any(|(place, &index)| place != index) {
+            self.columns = order.iter().map(|&index| self.columns[index]).collect();
+            for key in self.index.keys().cloned().collect::<Vec<_>>() {
+                let index = self.index_key(&key);
+                self.index.insert(key, index);
+            }
+        }
+    }
+
+    pub fn instance_type(&self, column: usize) -> &'a InstanceType {
+        let Column { template, type_index, .. } = self.columns[column];
+        &self.templates[template].types[type_index]
+    }
+
+    pub fn offering(&self, column: usize) -> &'a Offering {
+        &self.instance_type(column).offerings[self.columns[column].offering]
+    }
+
+    pub fn pool(&self, column: usize) -> &'a NodePool {
+        self.templates[self.columns[column].template].pool
+    }
+
+    pub fn price(&self, column: usize) -> MicroUsd {
+        self.offering(column).price
+    }
+
+    pub fn none(&self) -> BitSet {
+        BitSet::new(self.columns.len())
+    }
+
+    pub fn all(&self) -> BitSet {
+        BitSet::full(self.columns.len())
+    }
+
+    fn index_key(&self, key: &str) -> KeyIndex {
+        let mut index = KeyIndex { values: BTreeMap::new(), absent: self.none() };
+        for (position, column) in self.columns.iter().enumerate() {
+            let template = &self.templates[column.template];
+            let instance_type = &template.types[column.type_index];
+            let values = column_values(template, instance_type, &instance_type.offerings[column.offering], key);
+            if values.is_empty() {
+                index.absent.insert(position);
+            }
+            for value in values {
+                index.values.entry(value).or_insert_with(|| BitSet::new(self.columns.len())).insert(position);
+            }
+        }
+        index
+    }
+
+    /// Columns that satisfy one requirement.
+    pub fn satisfying(&self, key: &str, requirement: &Requirement) -> BitSet {
+        let mut columns = self.none();
+        match self.index.get(key) {
+            Some(index) => {
+                for (value, bits) in &index.values {
+                    if requirement.has(value) {
+                        columns.or_assign(bits);
+                    }
+                }
+                if requirement.allows_absence() {
+                    columns.or_assign(&index.absent);
+                }
+            }
+            None => {
+                let index = self.index_key(key);
+                for (_, bits) in index.values.iter().filter(|(value, _)| requirement.has(value)) {
+                    columns.or_assign(bits);
+                }
+                if requirement.allows_absence() {
+                    columns.or_assign(&index.absent);
+                }
+            }
+        }
+        columns
+    }
+
+    /// Columns that satisfy all of `requirements`.
+    pub fn allowed(&self, requirements: &Requirements) -> BitSet {
+        let mut columns = self.all();
+        for (key, requirement) in requirements.iter() {
+            columns.and_assign(&self.satisfying(key, requirement));
+        }
+        columns
+    }
+
+    /// Columns that satisfy one of `alternatives`; no alternatives mean no demand.
+    pub fn any_allowed(&self, alternatives: &[Requirements]) -> BitSet {
+        if alternatives.is_empty() {
+            return self.all();
+        }
+        let mut columns = self.none();
+        for requirements in alternatives {
+            columns.or_assign(&self.allowed(requirements));
+        }
+        columns
+    }
+
+    /// Columns whose taints are tolerated; `PreferNoSchedule` counts unless `relaxed`.
+    pub fn tolerated(&self, tolerations: &[Toleration], relaxed: bool) -> BitSet {
+        let good: Vec<bool> = self
+            .templates
+            .iter()
+            .map(|template| untolerated(&template.pool.taints, tolerations, relaxed).is_none())
+            .collect();
+        self.columns_where(|column| good[column.template])
+    }
+
+    /// Columns whose kind has room for `requests`.
+    pub fn fitting(&self, requests: &Resources) -> BitSet {
+        let fits: Vec<bool> = self.kinds.iter().map(|kind| requests.exceeds(&kind.room).is_none()).collect();
+        self.columns_where(|column| fits[column.kind])
+    }
+
+    pub fn columns_where(&self, holds: impl Fn(&Column) -> bool) -> BitSet {
+        let mut columns = self.none();
+        for (index, column) in self.columns.iter().enumerate() {
+            if holds(column) {
+                columns.insert(index);
+            }
+        }
+        columns
+    }
+
+    /// The values of `key` among all columns.
+    pub fn values(&self, key: &str) -> impl Iterator<Item = (&str, &BitSet)> {
+        let values = self.index.get(key).map(|index| &index.values);
+        values.into_iter().flatten().map(|(value, columns)| (value.as_str(), columns))
+    }
+}
+
+/// The first taint that keeps a pod away.
+pub(crate) fn untolerated<'t>(taints: &'t [Taint], tolerations: &[Toleration], relaxed: bool) -> Option<&'t Taint> {
+    taints
+        .iter()
+        .filter(|taint| !(relaxed && taint.effect == TaintEffect::PreferNoSchedule))
+        .find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+}
+
+/// Whether an offering's labels agree with what a pool asks.
+pub(crate) fn sells(requirements: &Requirements, offering: &Offering) -> bool {
+    let labels = offering.labels();
+    offering_keys().all(|key| match (requirements.get(key), labels.get(key)) {
+        (None, _) => true,
+        (Some(requirement), Some(value)) => requirement.has(value),
+        (Some(requirement), None) => requirement.allows_absence(),
+    })
+}
+
+fn offering_keys() -> impl Iterator<Item = &'static str> {
+    [
+        labels::ZONE,
+        labels::ZONE_ID,
+        labels::CAPACITY_TYPE,
+        labels::USD_PER_HOUR,
+        labels::RESERVATION_ID,
+        labels::RESERVATION_TYPE,
+        labels::RESERVATION_INTERRUPTIBLE,
+    ]
+    .into_iter()
+}
+
+fn column_values(template: &Template, instance_type: &InstanceType, offering: &Offering, key: &str) -> Vec<String> {
+    if offering_keys().any(|known| known == key) {
+        return offering.labels().remove(key).into_iter().collect();
+    }
+    if let Some(value) = template.split.get(key) {
+        return vec![value.clone()];
+    }
+    if matches!(key, labels::REGISTERED | labels::INITIALIZED) {
+        return vec!["true".to_owned()];
+    }
+    let asked = template.requirements.get(key);
+    let known = match (asked, instance_type.requirements.get(key)) {
+        (Some(asked), Some(offered)) => asked.intersection(offered),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => return Vec::new(),
+    };
+    known.values().into_iter().flatten().cloned().collect()
+}
+
+/// One template for each combination of values that pods could tell apart.
+fn split<'a>(pool: &'a NodePool, types: &'a [InstanceType], mentions: &Mentions) -> Vec<Template<'a>> {
+    let requirements = pool.node_requirements();
+    let mut splits = vec![BTreeMap::new()];
+    for (key, named) in &mentions.0 {
+        let values = open_values(&requirements, types, key, named);
+        if values.is_empty() || splits.len() * values.len() > MAX_SPLITS {
+            continue;
+        }
+        splits = splits
+            .iter()
+            .flat_map(|chosen: &BTreeMap<String, String>| {
+                values.iter().map(move |value| {
+                    let mut chosen = chosen.clone();
+                    chosen.insert(key.clone(), value.clone());
+                    chosen
+                })
+            })
+            .collect();
+    }
+    let narrowed = |split: &BTreeMap<String, String>| {
+        let mut requirements = requirements.clone();
+        for (key, value) in split {
+            requirements.add(key, Requirement::is_in([value.as_str()]));
+        }
+        requirements
+    };
+    splits.into_iter().map(|split| Template { pool, requirements: narrowed(&split), types, split }).collect()
+}
+
+/// The values a pool leaves open for `key`, if it leaves it open and the offering does not decide it.
+fn open_values(requirements: &Requirements, types: &[InstanceType], key: &str, named: &BTreeSet<String>) -> Vec<String> {
+    if offering_keys().any(|known| known == key) || key == labels::HOSTNAME {
+        return Vec::new();
+    }
+    let mut by_type = BTreeSet::new();
+    let mut varies_within_a_type = false;
+    let mut known_to_types = false;
+    for instance_type in types {
+        let Some(offered) = instance_type.requirements.get(key) else { continue };
+        known_to_types = true;
+        if let Some(values) = offered.values() {
+            varies_within_a_type |= values.len() > 1;
+            by_type.extend(values.iter());
+        }
+    }
+    if known_to_types {
+        if !varies_within_a_type {
+            return Vec::new();
+        }
+        let asked = requirements.get(key);
+        let open = |value: &&&String| asked.is_none_or(|asked| asked.has(value));
+        return by_type.iter().filter(open).map(|value| (*value).clone()).collect();
+    }
+    let Some(asked) = requirements.get(key) else { return Vec::new() };
+    match asked.values() {
+        Some(values) if values.len() < 2 => Vec::new(),
+        Some(values) => values.iter().cloned().collect(),
+        // Any value will do: those that pods name, and one that none does.
+        None => {
+            let mut values: Vec<String> = named.iter().filter(|value| asked.has(value)).cloned().collect();
+            let least = asked.bounds().0.unwrap_or(0);
+            let unnamed = (least..).take(named.len() + asked.excluded().map_or(0, BTreeSet::len) + 1);
+            values.extend(unnamed.map(|number| number.to_string()).find(|value| asked.has(value) && !named.contains(value)));
+            values
+        }
+    }
+}
