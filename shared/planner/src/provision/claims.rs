@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use model::{
-    CapacityType, Effect, InstanceType, MinValuesPolicy, NodeClaimDraft, Offer, Plan, PlannedNode, Requirement,
-    Requirements, Resources, Snapshot, labels,
+    CapacityType, Effect, InstanceType, MinValuesPolicy, NodeClaimDraft, Offer, Plan, PlannedNode,
+    Requirement, Requirements, Resources, Snapshot, labels,
 };
 
 use super::packing::{Packer, usage};
@@ -52,7 +52,12 @@ pub(crate) fn type_value(instance_type: &InstanceType, key: &str) -> Option<Stri
 /// A claim lists types, zones and capacity types apart, so every combination of what it lists must be one that
 /// holds the pods, or the fleet could pick a wrong one. None may take more of a pool's limits than the chosen one,
 /// by which they were counted.
-pub(crate) fn options(packer: &Packer, template: usize, chosen: usize, ranked: Vec<usize>) -> Option<Options> {
+pub(crate) fn options(
+    packer: &Packer,
+    template: usize,
+    chosen: usize,
+    ranked: Vec<usize>,
+) -> Option<Options> {
     let universe = packer.universe();
     let offering = universe.offering(chosen);
     let reserved = offering.capacity_type == CapacityType::Reserved;
@@ -65,7 +70,8 @@ pub(crate) fn options(packer: &Packer, template: usize, chosen: usize, ranked: V
     };
     let same_source = |column: usize| {
         let other = universe.offering(column);
-        let same = |reservation: &Option<model::Reservation>| reservation.as_ref().map(|known| known.id.clone());
+        let same =
+            |reservation: &Option<model::Reservation>| reservation.as_ref().map(|known| known.id.clone());
         same(&other.reservation) == same(&offering.reservation)
             && (other.capacity_type == CapacityType::Reserved) == reserved
     };
@@ -94,10 +100,12 @@ fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
         let offering = universe.offering(column);
         (offering.zone.as_str(), offering.capacity_type)
     };
+    let types: BTreeSet<usize> = columns.iter().map(|&column| universe.columns[column].type_index).collect();
     let mut of_type: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, column) in universe.columns.iter().enumerate() {
-        if column.template == template && allowed.iter().any(|&known| universe.columns[known].type_index == column.type_index) {
-            of_type.entry(column.type_index).or_default().push(index);
+    for &index in &universe.of_template[template] {
+        let type_index = universe.columns[index].type_index;
+        if types.contains(&type_index) {
+            of_type.entry(type_index).or_default().push(index);
         }
     }
     // With every zone and capacity type first; if the chosen type itself has a combination that won't do, with its own only.
@@ -113,7 +121,8 @@ fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
             })
         };
         if narrow || whole(universe.columns[first].type_index) {
-            *columns = inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect();
+            *columns =
+                inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect();
             break;
         }
     }
@@ -124,7 +133,8 @@ fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
 }
 
 fn min_values(template: &Template) -> Vec<(String, u32)> {
-    let wanted = template.requirements.iter().filter_map(|(key, requirement)| Some((key, requirement.min_values?)));
+    let wanted =
+        template.requirements.iter().filter_map(|(key, requirement)| Some((key, requirement.min_values?)));
     wanted.map(|(key, min)| (key.to_owned(), min)).collect()
 }
 
@@ -146,7 +156,9 @@ fn prefix(universe: &Universe, columns: &[usize], wanted: &[(String, u32)]) -> B
     for &column in columns {
         let type_index = universe.columns[column].type_index;
         let enough = kept.len() >= MAX_TYPES
-            && wanted.iter().all(|(key, min)| seen.get(key.as_str()).map_or(0, BTreeSet::len) >= *min as usize);
+            && wanted
+                .iter()
+                .all(|(key, min)| seen.get(key.as_str()).map_or(0, BTreeSet::len) >= *min as usize);
         if enough && !kept.contains(&type_index) {
             continue;
         }
@@ -160,8 +172,8 @@ fn prefix(universe: &Universe, columns: &[usize], wanted: &[(String, u32)]) -> B
 
 /// Writes nodes and their claims into the plan, in the order of their names.
 pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen>, plan: &mut Plan) {
-    let mut shared: BTreeMap<(*const Options, BTreeMap<String, String>), (Arc<Vec<Offer>>, Arc<Requirements>)> =
-        BTreeMap::new();
+    // Bins that are alike share what they list.
+    let mut shared = BTreeMap::new();
     let mut names = BTreeSet::new();
     let mut made = Vec::new();
     for bin in &chosen {
@@ -263,7 +275,8 @@ fn requirements(universe: &Universe, template: &Template, offers: &[Offer], bin:
     narrow(labels::INSTANCE_TYPE, offers.iter().map(|offer| offer.instance_type.as_str()).collect());
     narrow(labels::ZONE, offers.iter().map(|offer| offer.zone.as_str()).collect());
     narrow(labels::CAPACITY_TYPE, offers.iter().map(|offer| offer.capacity_type.as_str()).collect());
-    let reservations: BTreeSet<&str> = offers.iter().filter_map(|offer| offer.reservation.as_deref()).collect();
+    let reservations: BTreeSet<&str> =
+        offers.iter().filter_map(|offer| offer.reservation.as_deref()).collect();
     if !reservations.is_empty() {
         narrow(labels::RESERVATION_ID, reservations);
     }

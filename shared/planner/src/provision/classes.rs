@@ -49,9 +49,11 @@ pub(crate) fn selected_keys(snapshot: &Snapshot) -> BTreeSet<&str> {
         if !seen.insert(std::ptr::from_ref(spec)) {
             continue;
         }
-        let weighted = spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|term| &term.term);
+        let weighted =
+            spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|term| &term.term);
         let terms = spec.affinity.iter().chain(&spec.anti_affinity).chain(weighted);
-        let selectors = terms.map(|term| &term.selector).chain(spec.spread.iter().map(|spread| &spread.selector));
+        let selectors =
+            terms.map(|term| &term.selector).chain(spec.spread.iter().map(|spread| &spread.selector));
         for selector in selectors.flatten() {
             keys.extend(selector.0.iter().map(|expression| expression.key.as_str()));
         }
@@ -66,8 +68,20 @@ pub(crate) fn project<'a>(spec: &'a PodSpec, keys: &BTreeSet<&str>) -> BTreeMap<
 }
 
 type Constraints<'a> = (
-    (&'a model::Resources, &'a Requirements, &'a [Requirements], &'a [Weighted<Requirements>], &'a [model::Toleration]),
-    (&'a [Spread], &'a [AffinityTerm], &'a [AffinityTerm], &'a [Weighted<AffinityTerm>], &'a [Weighted<AffinityTerm>]),
+    (
+        &'a model::Resources,
+        &'a Requirements,
+        &'a [Requirements],
+        &'a [Weighted<Requirements>],
+        &'a [model::Toleration],
+    ),
+    (
+        &'a [Spread],
+        &'a [AffinityTerm],
+        &'a [AffinityTerm],
+        &'a [Weighted<AffinityTerm>],
+        &'a [Weighted<AffinityTerm>],
+    ),
     (&'a BTreeSet<model::HostPort>, &'a [String]),
 );
 

@@ -18,12 +18,14 @@ pub(crate) struct Burden {
 /// The distinct burdens, and which one each column carries.
 pub(crate) fn burdens(snapshot: &Snapshot, universe: &Universe) -> (Vec<Burden>, Vec<usize>) {
     let daemon_sets = in_order(snapshot);
-    let reach: Vec<BitSet> = daemon_sets.iter().map(|daemon_set| columns(universe, &daemon_set.spec)).collect();
+    let reach: Vec<BitSet> =
+        daemon_sets.iter().map(|daemon_set| columns(universe, &daemon_set.spec)).collect();
     let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
     let mut burdens = Vec::new();
     let of_column = (0..universe.columns.len())
         .map(|column| {
-            let present: Vec<usize> = (0..reach.len()).filter(|&daemon| reach[daemon].contains(column)).collect();
+            let present: Vec<usize> =
+                (0..reach.len()).filter(|&daemon| reach[daemon].contains(column)).collect();
             *known.entry(present).or_insert_with_key(|present| {
                 let mut burden = Burden::default();
                 for &daemon in present {
@@ -59,7 +61,8 @@ pub(crate) fn expected_on(snapshot: &Snapshot, node: &Node) -> Resources {
     let mut total = Resources::new();
     for daemon_set in &snapshot.cluster.daemon_sets {
         let spec = &daemon_set.spec;
-        let selected = fits(&spec.node_selector) && (spec.required.is_empty() || spec.required.iter().any(fits));
+        let selected =
+            fits(&spec.node_selector) && (spec.required.is_empty() || spec.required.iter().any(fits));
         if selected && untolerated(&node.taints, &spec.tolerations, true).is_none() {
             total.add(&spec.requests);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use model::{
-    Funnel, FunnelStep, InstanceType, MicroUsd, NodePool, PoolStatus, Quantity, Reason, Requirement, Requirements,
-    Resources, Snapshot, Undefined, labels,
+    Funnel, FunnelStep, InstanceType, MicroUsd, NodePool, PoolStatus, Quantity, Reason, Requirement,
+    Requirements, Resources, Snapshot, Undefined, labels,
 };
 use solver::BitSet;
 use std::rc::Rc;
@@ -113,7 +113,12 @@ impl<'a, 'x> Explainer<'a, 'x> {
     }
 
     /// Asks one rule after the other, each of the types the last one left.
-    fn funnel(&self, class: &Class, pool: &NodePool, types: &[InstanceType]) -> (Funnel, Option<(Stage, Reason)>) {
+    fn funnel(
+        &self,
+        class: &Class,
+        pool: &NodePool,
+        types: &[InstanceType],
+    ) -> (Funnel, Option<(Stage, Reason)>) {
         let spec = class.spec;
         let mut funnel = Funnel { pool: pool.name.clone(), types: types.len(), steps: Vec::new() };
         let stop = |stage, reason| Some((stage, reason));
@@ -121,7 +126,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
 
         let own = pool.node_requirements();
         let fit = |wants: &Requirements, instance_type: &InstanceType| {
-            own.intersects(&instance_type.requirements).is_ok() && wants.intersects(&instance_type.requirements).is_ok()
+            own.intersects(&instance_type.requirements).is_ok()
+                && wants.intersects(&instance_type.requirements).is_ok()
         };
         let mut left: Vec<&InstanceType> =
             types.iter().filter(|instance_type| fit(&Requirements::new(), instance_type)).collect();
@@ -179,7 +185,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
             step(&mut funnel, &format!("volume {}", volume.claim), left.len());
             if left.is_empty() {
                 let places: Vec<_> = volume.alternatives.iter().map(ToString::to_string).collect();
-                let reason = Reason::VolumeTopology { claim: volume.claim.clone(), where_it_is: places.join(", or ") };
+                let reason =
+                    Reason::VolumeTopology { claim: volume.claim.clone(), where_it_is: places.join(", or ") };
                 return (funnel, stop(Stage::Volumes, reason));
             }
         }
@@ -201,7 +208,10 @@ impl<'a, 'x> Explainer<'a, 'x> {
         if !spec.host_ports.is_empty() {
             let holder = |instance_type: &InstanceType| {
                 let burden = daemons(instance_type)?;
-                let port = spec.host_ports.iter().find(|port| burden.ports.iter().any(|taken| taken.conflicts(port)))?;
+                let port = spec
+                    .host_ports
+                    .iter()
+                    .find(|port| burden.ports.iter().any(|taken| taken.conflicts(port)))?;
                 Some((port.clone(), burden.names.join(", ")))
             };
             let conflict = left.first().and_then(|instance_type| holder(instance_type));
@@ -259,18 +269,22 @@ impl<'a, 'x> Explainer<'a, 'x> {
     /// What only the batch as a whole used up: reservations, `minValues`, limits.
     fn shared_stock(&self, class: &Class, pool: &NodePool, funnel: &mut Funnel) -> Option<(Stage, Reason)> {
         let mut columns = super::strict(self.universe, class);
-        columns.and_assign(&self.universe.columns_where(|column| {
-            self.universe.templates[column.template].pool.name == pool.name
-        }));
+        columns.and_assign(
+            &self
+                .universe
+                .columns_where(|column| self.universe.templates[column.template].pool.name == pool.name),
+        );
         let columns: Vec<usize> = columns.iter().collect();
         let in_stock = |column: &&usize| {
             let reservation = self.universe.offering(**column).reservation.as_ref();
-            reservation.is_none_or(|reservation| self.packer.reservations.get(reservation.id.as_str()) != Some(&0))
+            reservation
+                .is_none_or(|reservation| self.packer.reservations.get(reservation.id.as_str()) != Some(&0))
         };
         let stocked: Vec<usize> = columns.iter().filter(in_stock).copied().collect();
         if stocked.is_empty() && !columns.is_empty() {
             step(funnel, "reservations", 0);
-            let ids = columns.iter().filter_map(|&column| self.universe.offering(column).reservation.as_ref());
+            let ids =
+                columns.iter().filter_map(|&column| self.universe.offering(column).reservation.as_ref());
             let mut reservations: Vec<String> = ids.map(|reservation| reservation.id.clone()).collect();
             reservations.sort();
             reservations.dedup();
@@ -302,7 +316,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let fee = self.snapshot.settings.fee_per_node;
         let allowances = self.packer.allowances.get(pool.name.as_str())?;
         for allowance in allowances {
-            let least = columns.iter().map(|&column| usage(self.universe, column, &allowance.resource, fee)).min()?;
+            let least =
+                columns.iter().map(|&column| usage(self.universe, column, &allowance.resource, fee)).min()?;
             if least <= allowance.left() {
                 continue;
             }
@@ -350,7 +365,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
     fn similar(&self, own: &Requirements, key: &str) -> Option<String> {
         let tail = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
         let known = own.iter().map(|(key, _)| key);
-        let known = known.chain(labels::EC2).chain([labels::ZONE, labels::ARCH, labels::OS, labels::INSTANCE_TYPE]);
+        let known =
+            known.chain(labels::EC2).chain([labels::ZONE, labels::ARCH, labels::OS, labels::INSTANCE_TYPE]);
         known
             .filter(|known| *known != key && *known != labels::NODEPOOL)
             .find(|known| known.contains(key) || tail(known) == tail(key))
@@ -379,7 +395,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
         has.dedup();
         has.truncate(12);
         let has = (!has.is_empty()).then(|| Requirement::is_in(has));
-        let similar = if has.is_none() && !labels::is_well_known(key) { self.similar(own, key) } else { None };
+        let similar =
+            if has.is_none() && !labels::is_well_known(key) { self.similar(own, key) } else { None };
         let pool = pool.name.clone();
         Some(Reason::Requirements { pool, key: key.to_owned(), wants: wanted.clone(), has, similar })
     }
@@ -394,7 +411,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
     ) -> Option<Reason> {
         let offered = |key: &str| {
             let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
-            let mut values: Vec<String> = offerings.filter_map(|offering| offering.labels().remove(key)).collect();
+            let mut values: Vec<String> =
+                offerings.filter_map(|offering| offering.labels().remove(key)).collect();
             values.sort();
             values.dedup();
             values
@@ -412,7 +430,13 @@ impl<'a, 'x> Explainer<'a, 'x> {
             Some((labels::ZONE, asked.clone(), offered(labels::ZONE)))
         })?;
         let has = Some(Requirement::is_in(has));
-        Some(Reason::Requirements { pool: pool.name.clone(), key: key.to_owned(), wants: wanted, has, similar: None })
+        Some(Reason::Requirements {
+            pool: pool.name.clone(),
+            key: key.to_owned(),
+            wants: wanted,
+            has,
+            similar: None,
+        })
     }
 
     /// The resource in the way: one that no type has enough of, else the one that most types lack.
@@ -420,8 +444,9 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let mut worst: Option<(usize, &str, Quantity, Quantity, Quantity)> = None;
         for (resource, asks) in requests.iter().filter(|(_, asks)| !asks.is_zero()) {
             let room = |instance_type: &&InstanceType| instance_type.allocatable().get(resource);
-            let daemons =
-                |name: &str| self.burden(pool, name).map_or(Quantity::ZERO, |burden| burden.requests.get(resource));
+            let daemons = |name: &str| {
+                self.burden(pool, name).map_or(Quantity::ZERO, |burden| burden.requests.get(resource))
+            };
             let fits = types
                 .iter()
                 .filter(|instance_type| asks.plus(daemons(&instance_type.name)) <= room(instance_type))
@@ -436,7 +461,14 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let (_, resource, asks, daemons, largest) = worst.unwrap_or_default();
         // A million cores are a thousand written without their m.
         let milli_slip = resource == "cpu" && asks.units() >= 1000;
-        Reason::Resources { pool: pool.name.clone(), resource: resource.to_owned(), asks, daemons, largest, milli_slip }
+        Reason::Resources {
+            pool: pool.name.clone(),
+            resource: resource.to_owned(),
+            asks,
+            daemons,
+            largest,
+            milli_slip,
+        }
     }
 }
 

@@ -44,7 +44,8 @@ impl<'a> Fleet<'a> {
         for node in sorted {
             let told_apart = |key: &str| mentions.0.contains_key(labels::normalise(key));
             let shown = node.labels.iter().filter(|(key, _)| told_apart(key));
-            let shown: BTreeMap<&str, &str> = shown.map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            let shown: BTreeMap<&str, &str> =
+                shown.map(|(key, value)| (key.as_str(), value.as_str())).collect();
             let look = *known.entry((shown.clone(), node.taints.as_slice())).or_insert_with(|| {
                 let owned: BTreeMap<String, String> =
                     shown.iter().map(|(&key, &value)| (key.to_owned(), value.to_owned())).collect();
@@ -60,7 +61,8 @@ impl<'a> Fleet<'a> {
             let (active, ports, volumes) = (!node.deleting, Vec::new(), BTreeMap::new());
             nodes.push(Seat { node, active, look, room, ports, volumes });
         }
-        let by_name = nodes.iter().enumerate().map(|(index, seat)| (seat.node.name.as_str(), index)).collect();
+        let by_name =
+            nodes.iter().enumerate().map(|(index, seat)| (seat.node.name.as_str(), index)).collect();
         let mut fleet = Self { nodes, looks, by_name };
         fleet.seat_bound(snapshot);
         fleet
@@ -71,7 +73,9 @@ impl<'a> Fleet<'a> {
     fn seat_bound(&mut self, snapshot: &'a Snapshot) {
         let mut bound_daemons: BTreeMap<usize, Resources> = BTreeMap::new();
         for pod in snapshot.cluster.pods.iter().filter(|pod| pod.holds_capacity()) {
-            let Some(index) = pod.node.as_deref().and_then(|name| self.by_name.get(name).copied()) else { continue };
+            let Some(index) = pod.node.as_deref().and_then(|name| self.by_name.get(name).copied()) else {
+                continue;
+            };
             if pod.daemon {
                 bound_daemons.entry(index).or_default().add(&pod.spec.requests);
             } else {
@@ -153,7 +157,8 @@ impl<'a> Seat<'a> {
         }
         more.into_iter().find_map(|(driver, claims)| {
             let limit = *self.node.volume_limits.get(driver)?;
-            let total = self.volumes.get(driver).map_or(claims.len(), |attached| attached.union(&claims).count());
+            let total =
+                self.volumes.get(driver).map_or(claims.len(), |attached| attached.union(&claims).count());
             (u32::try_from(total).unwrap_or(u32::MAX) > limit).then_some((driver, limit))
         })
     }

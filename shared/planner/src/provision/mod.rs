@@ -24,7 +24,7 @@ use classes::Class;
 use explain::Explainer;
 use fleet::Fleet;
 use packing::Packer;
-use place::{Placer, Placement};
+use place::{Placement, Placer};
 use topology::Topology;
 use universe::{Mentions, Universe};
 
@@ -118,7 +118,10 @@ fn mentions(snapshot: &Snapshot, batch: &[usize]) -> Mentions {
         if seen.insert(Arc::as_ptr(&pod.spec)) {
             mentions.add_spec(&pod.spec);
         }
-        pod.volumes.iter().flat_map(|volume| &volume.alternatives).for_each(|where_it_is| mentions.add(where_it_is));
+        pod.volumes
+            .iter()
+            .flat_map(|volume| &volume.alternatives)
+            .for_each(|where_it_is| mentions.add(where_it_is));
     }
     for pod in &snapshot.cluster.pods {
         pod.spec.anti_affinity.iter().for_each(|term| mentions.add_key(&term.key));
@@ -157,7 +160,8 @@ fn report(snapshot: &Snapshot, failures: Vec<Failure>, plan: &mut Plan) {
     }
     for (node, pods) in &plan.existing {
         let message = format!("Pod should schedule on: node/{node}");
-        plan.effects.extend(pods.iter().map(|pod| event(pod, EventKind::Normal, "Nominated", message.clone())));
+        plan.effects
+            .extend(pods.iter().map(|pod| event(pod, EventKind::Normal, "Nominated", message.clone())));
     }
     for left in &plan.unschedulable {
         let message = format!("{}: {}", left.reason.code(), left.reason);

@@ -68,12 +68,17 @@ impl<'a, 'u> Packer<'a, 'u> {
     }
 
     pub fn new(snapshot: &'a Snapshot, universe: &'u Universe<'a>, classes: &'u [Class<'a>]) -> Self {
-        let limited = snapshot.cluster.pools.iter().filter(|pool| !pool.limits.0.is_empty() || pool.price_limit.is_some());
+        let limited = snapshot
+            .cluster
+            .pools
+            .iter()
+            .filter(|pool| !pool.limits.0.is_empty() || pool.price_limit.is_some());
         let allowances = limited.map(|pool| (pool.name.as_str(), allowances(snapshot, pool))).collect();
         let mut reservations = BTreeMap::new();
         for column in 0..universe.columns.len() {
             if let Some(reservation) = &universe.offering(column).reservation {
-                let left = reservations.entry(reservation.id.as_str()).or_insert(u64::from(reservation.remaining));
+                let left =
+                    reservations.entry(reservation.id.as_str()).or_insert(u64::from(reservation.remaining));
                 *left = (*left).min(u64::from(reservation.remaining));
             }
         }
@@ -83,7 +88,8 @@ impl<'a, 'u> Packer<'a, 'u> {
     /// Packs the demands, heaviest pools first, and gives back what found no room. Pods that are given back no longer
     /// count where they were to go.
     pub fn pack(&mut self, mut demands: Vec<Demand>, placer: &mut Placer) -> Vec<Left> {
-        let weights: BTreeSet<u32> = self.universe.templates.iter().map(|template| template.pool.weight).collect();
+        let weights: BTreeSet<u32> =
+            self.universe.templates.iter().map(|template| template.pool.weight).collect();
         for weight in weights.into_iter().rev() {
             demands.retain(|demand| !demand.pods.is_empty());
             self.pack_tier(weight, &mut demands, placer);
@@ -96,9 +102,9 @@ impl<'a, 'u> Packer<'a, 'u> {
             }
             let reason = Hint::Packing { columns: demand.columns };
             let (class, variant, pods) = (demand.class, demand.variant, demand.pods);
-            let near = placer.topology.checks[class][variant]
-                .iter()
-                .find(|check| placer.topology.keys[check.key].hostname && matches!(check.rule, Rule::Near { .. }));
+            let near = placer.topology.checks[class][variant].iter().find(|check| {
+                placer.topology.keys[check.key].hostname && matches!(check.rule, Rule::Near { .. })
+            });
             let reason = match near {
                 Some(check) => Hint::Topology { group: check.group, key: check.key, rule: check.rule.name() },
                 None => reason,
@@ -109,7 +115,9 @@ impl<'a, 'u> Packer<'a, 'u> {
     }
 
     fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &Placer) {
-        let tier = self.universe.columns_where(|column| self.universe.templates[column.template].pool.weight == weight);
+        let tier = self
+            .universe
+            .columns_where(|column| self.universe.templates[column.template].pool.weight == weight);
         let mut used = self.universe.none();
         let mut members = Vec::new();
         for (index, demand) in demands.iter().enumerate() {
@@ -129,7 +137,8 @@ impl<'a, 'u> Packer<'a, 'u> {
         let mut taken = vec![0; tier.members.len()];
         for bin in &solution.bins {
             let template = self.universe.columns[tier.columns[bin.column]].template;
-            let ranked = solver::cheapest_columns(&problem, &bin.contents, template_family(&problem, bin.column));
+            let ranked =
+                solver::cheapest_columns(&problem, &bin.contents, template_family(&problem, bin.column));
             let ranked: Vec<usize> = ranked.into_iter().map(|column| tier.columns[column]).collect();
             let column = tier.columns[bin.column];
             let Some(options) = claims::options(self, template, column, ranked) else { continue };
@@ -141,7 +150,10 @@ impl<'a, 'u> Packer<'a, 'u> {
                     taken[want] += count as usize;
                     pods.extend_from_slice(&demands[tier.members[want]].pods[from..taken[want]]);
                 }
-                let pinned = bin.contents.iter().flat_map(|&(want, _)| demands[tier.members[want]].pins.iter().copied());
+                let pinned = bin
+                    .contents
+                    .iter()
+                    .flat_map(|&(want, _)| demands[tier.members[want]].pins.iter().copied());
                 let pinned = pinned
                     .map(|(key, domain)| {
                         let key = &placer.topology.keys[key];
@@ -181,7 +193,9 @@ impl<'a, 'u> Packer<'a, 'u> {
             .map(|(resource, _)| resource)
             .collect();
         let resources: Vec<&str> = resources.into_iter().collect();
-        let amounts = |of: &model::Resources| resources.iter().map(|resource| of.get(resource).milli()).collect::<Vec<_>>();
+        let amounts = |of: &model::Resources| {
+            resources.iter().map(|resource| of.get(resource).milli()).collect::<Vec<_>>()
+        };
 
         let mut wants: Vec<Want> = Vec::new();
         for (priority, &member) in tier.members.iter().enumerate() {
@@ -204,7 +218,9 @@ impl<'a, 'u> Packer<'a, 'u> {
             kind.family = self.universe.kinds[source].template;
             families.push(source);
         }
-        columns.iter_mut().for_each(|column| column.cost = column.cost.saturating_add(self.snapshot.settings.fee_per_node.0));
+        columns.iter_mut().for_each(|column| {
+            column.cost = column.cost.saturating_add(self.snapshot.settings.fee_per_node.0)
+        });
         let facets = self.facets(&families);
         let (groups, conflicts) = neighbours(self.classes, tier, demands, placer, &mut wants);
         Problem { demands: wants, kinds, columns, groups, conflicts, supplies, budgets, facets }
@@ -220,10 +236,12 @@ impl<'a, 'u> Packer<'a, 'u> {
                 budgets.push(Budget { left: allowance.left() });
             }
         }
-        let order: BTreeMap<&str, usize> = self.reservations.keys().enumerate().map(|(index, id)| (*id, index)).collect();
+        let order: BTreeMap<&str, usize> =
+            self.reservations.keys().enumerate().map(|(index, id)| (*id, index)).collect();
         let supplies = self.reservations.values().copied().collect();
         let sources = tier_kinds(self.universe, &tier.columns);
-        let places: BTreeMap<usize, usize> = sources.iter().enumerate().map(|(place, &kind)| (kind, place)).collect();
+        let places: BTreeMap<usize, usize> =
+            sources.iter().enumerate().map(|(place, &kind)| (kind, place)).collect();
         let fee = self.snapshot.settings.fee_per_node;
         let columns = tier
             .columns
@@ -252,10 +270,13 @@ impl<'a, 'u> Packer<'a, 'u> {
             return Vec::new();
         }
         let mut facets = Vec::new();
-        let families: BTreeSet<usize> = kinds.iter().map(|&kind| self.universe.kinds[kind].template).collect();
+        let families: BTreeSet<usize> =
+            kinds.iter().map(|&kind| self.universe.kinds[kind].template).collect();
         for family in families {
             for (key, requirement) in self.universe.templates[family].requirements.iter() {
-                let Some(min) = requirement.min_values.filter(|&min| min > 1 && !claims::decided_by_offering(key)) else {
+                let Some(min) =
+                    requirement.min_values.filter(|&min| min > 1 && !claims::decided_by_offering(key))
+                else {
                     continue;
                 };
                 let mut known: BTreeMap<String, u32> = BTreeMap::new();
@@ -304,12 +325,15 @@ fn tier_kinds(universe: &Universe, columns: &[usize]) -> Vec<usize> {
 }
 
 fn allowances(snapshot: &Snapshot, pool: &NodePool) -> Vec<Allowance> {
-    let own = || snapshot.cluster.nodes.iter().filter(|node| !node.deleting && node.pool() == Some(&pool.name));
+    let own =
+        || snapshot.cluster.nodes.iter().filter(|node| !node.deleting && node.pool() == Some(&pool.name));
     let mut allowances: Vec<Allowance> = pool
         .limits
         .iter()
         .map(|(resource, limit)| {
-            let used = own().map(|node| if resource == NODES { Quantity::from_units(1) } else { node.capacity.get(resource) });
+            let used = own().map(|node| {
+                if resource == NODES { Quantity::from_units(1) } else { node.capacity.get(resource) }
+            });
             let used = used.fold(Quantity::ZERO, Quantity::plus).milli();
             Allowance { resource: resource.to_owned(), limit: limit.milli(), used }
         })
@@ -379,19 +403,24 @@ fn neighbours(
                 Rule::Near { selects_itself } => {
                     let bootstrap = *selects_itself && !topology.selected_anywhere(check.group);
                     let with = members.clone();
-                    let company = wants[want].company.get_or_insert_with(|| Company { with: with.clone(), bootstrap });
+                    let company =
+                        wants[want].company.get_or_insert_with(|| Company { with: with.clone(), bootstrap });
                     company.with.and_assign(&with);
                     company.bootstrap &= bootstrap;
                 }
-                Rule::Apart => conflicts.extend(members.iter().map(|member| (want.min(member), want.max(member)))),
+                Rule::Apart => {
+                    conflicts.extend(members.iter().map(|member| (want.min(member), want.max(member))))
+                }
                 Rule::Unwanted => {}
             }
         }
     }
-    let ported: Vec<usize> = (0..count).filter(|&want| !classes[class_of(want)].spec.host_ports.is_empty()).collect();
+    let ported: Vec<usize> =
+        (0..count).filter(|&want| !classes[class_of(want)].spec.host_ports.is_empty()).collect();
     for (place, &one) in ported.iter().enumerate() {
         for &two in &ported[place..] {
-            let (left, right) = (&classes[class_of(one)].spec.host_ports, &classes[class_of(two)].spec.host_ports);
+            let (left, right) =
+                (&classes[class_of(one)].spec.host_ports, &classes[class_of(two)].spec.host_ports);
             if left.iter().any(|port| right.iter().any(|other| port.conflicts(other))) {
                 conflicts.insert((one, two));
             }

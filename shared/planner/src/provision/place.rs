@@ -67,7 +67,17 @@ impl<'a, 'u> Placer<'a, 'u> {
         topology: Topology<'a>,
     ) -> Self {
         let (candidates, reach, choices) = Default::default();
-        Self { snapshot, universe, classes, fleet, topology, on_nodes: Vec::new(), candidates, reach, choices }
+        Self {
+            snapshot,
+            universe,
+            classes,
+            fleet,
+            topology,
+            on_nodes: Vec::new(),
+            candidates,
+            reach,
+            choices,
+        }
     }
 
     /// Pods that found a node, with its name.
@@ -119,7 +129,12 @@ impl<'a, 'u> Placer<'a, 'u> {
     }
 
     /// `None` if a node that exists takes it; else the variant, the pins and the columns of its new node.
-    fn place_one(&mut self, class: usize, first: usize, pod: usize) -> Result<Option<(usize, Pins, Rc<BitSet>)>, Hint> {
+    fn place_one(
+        &mut self,
+        class: usize,
+        first: usize,
+        pod: usize,
+    ) -> Result<Option<(usize, Pins, Rc<BitSet>)>, Hint> {
         let mut last = None;
         for variant in first..self.classes[class].variants.len() {
             let checks = self.topology.checks[class][variant].clone();
@@ -138,7 +153,14 @@ impl<'a, 'u> Placer<'a, 'u> {
         Err(last.unwrap_or(Hint::Columns))
     }
 
-    fn place_on_node(&mut self, class: usize, variant: usize, pod: usize, checks: &[Check], stands: &[Stand]) -> bool {
+    fn place_on_node(
+        &mut self,
+        class: usize,
+        variant: usize,
+        pod: usize,
+        checks: &[Check],
+        stands: &[Stand],
+    ) -> bool {
         let pods = &self.snapshot.cluster.pods;
         let candidates = self.candidates.entry((class, variant)).or_insert_with(|| {
             let mut welcome = vec![None; self.fleet.looks()];
@@ -146,7 +168,8 @@ impl<'a, 'u> Placer<'a, 'u> {
             let fleet = &self.fleet;
             let may = |&node: &usize| {
                 let look = fleet.nodes[node].look;
-                fleet.nodes[node].active && *welcome[look].get_or_insert_with(|| fleet.welcomes(look, alike, held))
+                fleet.nodes[node].active
+                    && *welcome[look].get_or_insert_with(|| fleet.welcomes(look, alike, held))
             };
             (0..fleet.nodes.len()).filter(may).collect()
         });
@@ -193,9 +216,15 @@ impl<'a, 'u> Placer<'a, 'u> {
                 let free: Vec<bool> = universe
                     .burdens
                     .iter()
-                    .map(|burden| !burden.ports.iter().any(|taken| spec.host_ports.iter().any(|port| port.conflicts(taken))))
+                    .map(|burden| {
+                        !burden
+                            .ports
+                            .iter()
+                            .any(|taken| spec.host_ports.iter().any(|port| port.conflicts(taken)))
+                    })
                     .collect();
-                columns.and_assign(&universe.columns_where(|column| free[universe.kinds[column.kind].burden]));
+                columns
+                    .and_assign(&universe.columns_where(|column| free[universe.kinds[column.kind].burden]));
             }
             Rc::new(columns)
         });
@@ -242,7 +271,10 @@ impl<'a, 'u> Placer<'a, 'u> {
         let mut hint = None;
         let choices = self.choices.get(&memo).map_or(&[][..], Vec::as_slice);
         for choice in choices {
-            match on_key.iter().find(|(check, stand)| !self.topology.admits(check, *stand, Some(choice.domain))) {
+            match on_key
+                .iter()
+                .find(|(check, stand)| !self.topology.admits(check, *stand, Some(choice.domain)))
+            {
                 Some((check, _)) => {
                     hint.get_or_insert(Hint::Topology { group: check.group, key, rule: check.rule.name() });
                 }
@@ -258,11 +290,16 @@ impl<'a, 'u> Placer<'a, 'u> {
             }
         }
         // A node without the key will do for rules that only keep pods apart.
-        if choices.is_empty() && on_key.iter().all(|(check, stand)| self.topology.admits(check, *stand, None)) {
+        if choices.is_empty() && on_key.iter().all(|(check, stand)| self.topology.admits(check, *stand, None))
+        {
             return self.pin_rest(class, variant, rules, later, pins, columns);
         }
         if choices.is_empty() {
-            hint = on_key.first().map(|(check, _)| Hint::Topology { group: check.group, key, rule: check.rule.name() });
+            hint = on_key.first().map(|(check, _)| Hint::Topology {
+                group: check.group,
+                key,
+                rule: check.rule.name(),
+            });
         }
         admitted.sort_by_key(|(rank, _)| *rank);
         let mut last = hint.unwrap_or(Hint::Columns);
@@ -283,7 +320,8 @@ impl<'a, 'u> Placer<'a, 'u> {
             let mut reached = of_value.clone();
             reached.and_assign(columns);
             let Some(domain) = self.topology.domain(key, value) else { continue };
-            let rank = |column| (std::cmp::Reverse(self.universe.pool(column).weight), self.universe.price(column));
+            let rank =
+                |column| (std::cmp::Reverse(self.universe.pool(column).weight), self.universe.price(column));
             if let Some((weight, price)) = reached.iter().map(rank).min() {
                 choices.push(Choice { domain, weight: weight.0, price, columns: Rc::new(reached) });
             }

@@ -124,7 +124,8 @@ impl<'a> Builder<'a, '_> {
             values = self.fleet.nodes.iter().map(|seat| seat.node.hostname().to_owned()).collect();
         } else {
             let on_nodes = self.fleet.nodes.iter().filter_map(|seat| seat.node.domain(name));
-            let mut all: Vec<&str> = self.universe.values(name).map(|(value, _)| value).chain(on_nodes).collect();
+            let mut all: Vec<&str> =
+                self.universe.values(name).map(|(value, _)| value).chain(on_nodes).collect();
             all.sort_unstable();
             all.dedup();
             for value in all {
@@ -133,7 +134,11 @@ impl<'a> Builder<'a, '_> {
             }
         }
         let domain = |(index, seat): (usize, &super::fleet::Seat)| {
-            if hostname { Some(index) } else { seat.node.domain(name).and_then(|value| ids.get(value).copied()) }
+            if hostname {
+                Some(index)
+            } else {
+                seat.node.domain(name).and_then(|value| ids.get(value).copied())
+            }
         };
         let of_node = self.fleet.nodes.iter().enumerate().map(domain).collect();
         self.keys.push(Key { name, hostname, values, ids, of_node });
@@ -178,7 +183,11 @@ impl<'a> Builder<'a, '_> {
             let eligible = if self.keys[key].hostname { Vec::new() } else { self.eligible(group, strict) };
             let counts_itself = spread.selects(&class.spec.labels);
             let (max_skew, min_domains) = (spread.max_skew, spread.min_domains.unwrap_or(0));
-            checks.push(Check { group, key, rule: Rule::Spread { max_skew, counts_itself, eligible, min_domains } });
+            checks.push(Check {
+                group,
+                key,
+                rule: Rule::Spread { max_skew, counts_itself, eligible, min_domains },
+            });
         }
         for term in &variant.affinity {
             let group = self.term_group(term);
@@ -223,13 +232,16 @@ impl<'a> Topology<'a> {
         strict: &[BitSet],
         in_batch: &BitSet,
     ) -> Self {
-        let mut builder = Builder { universe, fleet, keys: Vec::new(), groups: Vec::new(), known: BTreeMap::new() };
+        let mut builder =
+            Builder { universe, fleet, keys: Vec::new(), groups: Vec::new(), known: BTreeMap::new() };
         let mut checks = Vec::new();
         let mut owned = Vec::new();
         for (class, strict) in classes.iter().zip(strict) {
             let of_variant = |variant| Rc::new(builder.checks(class, variant, strict));
             checks.push(class.variants.iter().map(of_variant).collect::<Vec<_>>());
-            owned.push(class.spec.anti_affinity.iter().map(|term| builder.term_group(term)).collect::<Vec<_>>());
+            owned.push(
+                class.spec.anti_affinity.iter().map(|term| builder.term_group(term)).collect::<Vec<_>>(),
+            );
         }
         let mut bound_owners = Vec::new();
         for (index, pod) in snapshot.cluster.pods.iter().enumerate() {
@@ -297,7 +309,11 @@ impl<'a> Topology<'a> {
             let members: Vec<usize> = (0..self.groups.len()).filter(selects).collect();
             for variant in &mut self.checks[index] {
                 for &group in members.iter().filter(|&&group| wanted_away[group]) {
-                    Rc::make_mut(variant).push(Check { group, key: self.groups[group].id.key, rule: Rule::Unwanted });
+                    Rc::make_mut(variant).push(Check {
+                        group,
+                        key: self.groups[group].id.key,
+                        rule: Rule::Unwanted,
+                    });
                 }
             }
             self.members.push(members);

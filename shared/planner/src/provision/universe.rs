@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceType, MicroUsd, NodePool, Offering, PodSpec, PoolStatus, Requirement, Requirements, Resources, Snapshot, Taint,
-    TaintEffect, Toleration, labels,
+    InstanceType, MicroUsd, NodePool, Offering, PodSpec, PoolStatus, Requirement, Requirements, Resources,
+    Snapshot, Taint, TaintEffect, Toleration, labels,
 };
 use solver::BitSet;
 
@@ -55,6 +55,10 @@ pub(crate) struct Universe<'a> {
     pub columns: Vec<Column>,
     pub kinds: Vec<Kind>,
     pub burdens: Vec<Burden>,
+    /// The columns of each template.
+    pub of_template: Vec<Vec<usize>>,
+    /// For each resource, the room of each kind.
+    rooms: BTreeMap<String, Vec<i64>>,
     index: BTreeMap<String, KeyIndex>,
 }
 
@@ -79,7 +83,8 @@ impl Mentions {
         spec.required.iter().for_each(|term| self.add(term));
         spec.preferred.iter().for_each(|term| self.add(&term.term));
         spec.spread.iter().for_each(|spread| self.add_key(&spread.key));
-        let weighted = spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|term| &term.term);
+        let weighted =
+            spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|term| &term.term);
         for term in spec.affinity.iter().chain(&spec.anti_affinity).chain(weighted) {
             self.add_key(&term.key);
         }
@@ -120,7 +125,9 @@ impl<'a> Universe<'a> {
                 }
             }
         }
-        let mut universe = Self { templates, columns, kinds: Vec::new(), burdens: Vec::new(), index: BTreeMap::new() };
+        let (kinds, burdens) = (Vec::new(), Vec::new());
+        let (of_template, rooms, index) = Default::default();
+        let mut universe = Self { templates, columns, kinds, burdens, of_template, rooms, index };
         for key in mentions.0.keys() {
             let index = universe.index_key(key);
             universe.index.insert(key.clone(), index);
@@ -140,7 +147,12 @@ impl<'a> Universe<'a> {
             let kind = *known.entry(key).or_insert_with(|| {
                 let mut room = self.templates[column.template].types[column.type_index].allocatable();
                 room.subtract(&self.burdens[burden].requests);
-                self.kinds.push(Kind { template: column.template, type_index: column.type_index, burden, room });
+                self.kinds.push(Kind {
+                    template: column.template,
+                    type_index: column.type_index,
+                    burden,
+                    room,
+                });
                 self.kinds.len() - 1
             });
             self.columns[index].kind = kind;
@@ -153,6 +165,20 @@ impl<'a> Universe<'a> {
             for key in self.index.keys().cloned().collect::<Vec<_>>() {
                 let index = self.index_key(&key);
                 self.index.insert(key, index);
+            }
+        }
+        self.of_template = vec![Vec::new(); self.templates.len()];
+        for (index, column) in self.columns.iter().enumerate() {
+            self.of_template[column.template].push(index);
+        }
+        for (place, kind) in self.kinds.iter().enumerate() {
+            for (resource, amount) in kind.room.iter() {
+                if !self.rooms.contains_key(resource) {
+                    self.rooms.insert(resource.to_owned(), vec![0; self.kinds.len()]);
+                }
+                if let Some(rooms) = self.rooms.get_mut(resource) {
+                    rooms[place] = amount.milli();
+                }
             }
         }
     }
@@ -187,7 +213,8 @@ impl<'a> Universe<'a> {
         for (position, column) in self.columns.iter().enumerate() {
             let template = &self.templates[column.template];
             let instance_type = &template.types[column.type_index];
-            let values = column_values(template, instance_type, &instance_type.offerings[column.offering], key);
+            let values =
+                column_values(template, instance_type, &instance_type.offerings[column.offering], key);
             if values.is_empty() {
                 index.absent.insert(position);
             }
@@ -258,7 +285,15 @@ impl<'a> Universe<'a> {
 
     /// Columns whose kind has room for `requests`.
     pub fn fitting(&self, requests: &Resources) -> BitSet {
-        let fits: Vec<bool> = self.kinds.iter().map(|kind| requests.exceeds(&kind.room).is_none()).collect();
+        let mut fits = vec![true; self.kinds.len()];
+        for (resource, amount) in requests.iter().filter(|(_, amount)| !amount.is_zero()) {
+            match self.rooms.get(resource) {
+                Some(rooms) => {
+                    fits.iter_mut().zip(rooms).for_each(|(fits, &room)| *fits &= amount.milli() <= room)
+                }
+                None => fits.fill(false),
+            }
+        }
         self.columns_where(|column| fits[column.kind])
     }
 
@@ -280,7 +315,11 @@ impl<'a> Universe<'a> {
 }
 
 /// The first taint that keeps a pod away.
-pub(crate) fn untolerated<'t>(taints: &'t [Taint], tolerations: &[Toleration], relaxed: bool) -> Option<&'t Taint> {
+pub(crate) fn untolerated<'t>(
+    taints: &'t [Taint],
+    tolerations: &[Toleration],
+    relaxed: bool,
+) -> Option<&'t Taint> {
     taints
         .iter()
         .filter(|taint| !(relaxed && taint.effect == TaintEffect::PreferNoSchedule))
@@ -310,7 +349,12 @@ fn offering_keys() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-fn column_values(template: &Template, instance_type: &InstanceType, offering: &Offering, key: &str) -> Vec<String> {
+fn column_values(
+    template: &Template,
+    instance_type: &InstanceType,
+    offering: &Offering,
+    key: &str,
+) -> Vec<String> {
     if offering_keys().any(|known| known == key) {
         return offering.labels().remove(key).into_iter().collect();
     }
@@ -360,7 +404,12 @@ fn split<'a>(pool: &'a NodePool, types: &'a [InstanceType], mentions: &Mentions)
 }
 
 /// The values a pool leaves open for `key`, if it leaves it open and the offering does not decide it.
-fn open_values(requirements: &Requirements, types: &[InstanceType], key: &str, named: &BTreeSet<String>) -> Vec<String> {
+fn open_values(
+    requirements: &Requirements,
+    types: &[InstanceType],
+    key: &str,
+    named: &BTreeSet<String>,
+) -> Vec<String> {
     if offering_keys().any(|known| known == key) || key == labels::HOSTNAME {
         return Vec::new();
     }
@@ -392,7 +441,11 @@ fn open_values(requirements: &Requirements, types: &[InstanceType], key: &str, n
             let mut values: Vec<String> = named.iter().filter(|value| asked.has(value)).cloned().collect();
             let least = asked.bounds().0.unwrap_or(0);
             let unnamed = (least..).take(named.len() + asked.excluded().map_or(0, BTreeSet::len) + 1);
-            values.extend(unnamed.map(|number| number.to_string()).find(|value| asked.has(value) && !named.contains(value)));
+            values.extend(
+                unnamed
+                    .map(|number| number.to_string())
+                    .find(|value| asked.has(value) && !named.contains(value)),
+            );
             values
         }
     }
