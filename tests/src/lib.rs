@@ -1,1 +1,3 @@
-//! Not yet written.
+//! What the tests share: builders, strategies and generated problems.
+
+pub mod workloads;
