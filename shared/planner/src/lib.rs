@@ -4,7 +4,9 @@
 
 mod provision;
 
-use model::{Plan, Snapshot};
+use std::sync::Arc;
+
+use model::{Funnel, ObjectName, Plan, Snapshot};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,4 +32,10 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
         }
     }
     plan
+}
+
+/// What each rule leaves of each pool's types for one pod, whether it finds a place or not; none if there is no such pod.
+pub fn funnels(snapshot: &Snapshot, pod: &ObjectName) -> Option<Arc<Vec<Funnel>>> {
+    let index = snapshot.cluster.pods.iter().position(|known| known.name == *pod)?;
+    Some(provision::funnels(snapshot, index))
 }

@@ -17,11 +17,11 @@ mod universe;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Effect, EventKind, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable};
+use model::{Effect, EventKind, Funnel, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable};
 use solver::BitSet;
 
 use classes::Class;
-use explain::Explainer;
+use explain::{Explainer, Hint};
 use fleet::Fleet;
 use packing::Packer;
 use place::{Placement, Placer};
@@ -88,6 +88,27 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     report(snapshot, failures, plan);
 }
 
+/// What each rule leaves of each pool's types for one pod, whether it finds a place or not.
+pub(crate) fn funnels(snapshot: &Snapshot, pod: usize) -> Arc<Vec<Funnel>> {
+    let batch = [pod];
+    let mentions = mentions(snapshot, &batch);
+    let universe = Universe::new(snapshot, &mentions);
+    let fleet = Fleet::new(snapshot, &mentions);
+    let classes = classes::group(snapshot, &batch);
+    let strict: Vec<BitSet> = classes.iter().map(|class| strict(&universe, class)).collect();
+    let topology = Topology::new(
+        snapshot,
+        &universe,
+        &fleet,
+        &classes,
+        &strict,
+        &BitSet::new(snapshot.cluster.pods.len()),
+    );
+    let placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
+    let packer = Packer::new(snapshot, &universe, &classes);
+    Explainer::new(snapshot, &universe, &classes, &placer, &packer).explain(0, Hint::Columns).1
+}
+
 /// Pending pods, and those that must leave nodes that are going.
 fn batch(snapshot: &Snapshot) -> Vec<usize> {
     let going: BTreeMap<&str, bool> =
@@ -139,7 +160,7 @@ fn strict(universe: &Universe, class: &Class) -> BitSet {
     columns
 }
 
-type Failure = (Vec<usize>, Arc<Reason>, Arc<Vec<model::Funnel>>);
+type Failure = (Vec<usize>, Arc<Reason>, Arc<Vec<Funnel>>);
 
 fn report(snapshot: &Snapshot, failures: Vec<Failure>, plan: &mut Plan) {
     for (pods, reason, funnels) in failures {
