@@ -1,3 +1,5 @@
 //! The CRDs, their validation, and the lowering of Kubernetes objects into the model.
 
 pub mod crd;
+pub mod lower;
+pub mod read;

@@ -1,0 +1,118 @@
+//! Lowers Kubernetes objects into the model. What it can't read is a fault with its place, what it doesn't use a
+//! note; it never guesses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{Cluster, Note, PodSpec};
+
+mod affinity;
+mod claims;
+mod daemons;
+mod defaults;
+mod draft;
+mod error;
+mod limits;
+mod nodes;
+mod objects;
+mod pods;
+mod pools;
+mod requests;
+mod requirement;
+mod selector;
+mod volumes;
+mod workloads;
+
+pub use defaults::{DefaultSpread, DefaultSpreadError};
+pub use error::{InputFault, LowerError};
+pub use objects::{Objects, Placed};
+
+/// How objects are lowered.
+#[derive(Clone, Debug, Default)]
+pub struct LowerOptions {
+    /// Spread constraints for pods that have none of their own.
+    pub default_spread: Vec<DefaultSpread>,
+    /// Where no EC2NodeClass is given at all, take every reference to mean one with default settings.
+    pub assume_node_class: bool,
+}
+
+/// What objects come to.
+#[derive(Clone, Debug, Default)]
+pub struct Lowered {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// What the reader should know.
+    pub notes: Vec<Note>,
+}
+
+/// The cluster that `objects` describe, or every fault in them.
+pub fn lower(objects: &Objects, options: &LowerOptions) -> Result<Lowered, LowerError> {
+    if objects.is_empty() && objects.faults.is_empty() {
+        return Err(LowerError::NoObjects);
+    }
+    let mut lowering = Lowering::new(objects, options);
+    lowering.pools();
+    lowering.nodes();
+    lowering.pods();
+    lowering.workloads();
+    lowering.daemon_sets();
+    lowering.finish()
+}
+
+/// The state of one lowering.
+struct Lowering<'a> {
+    objects: &'a Objects,
+    options: &'a LowerOptions,
+    cluster: Cluster,
+    notes: BTreeSet<Note>,
+    faults: Vec<InputFault>,
+    specs: BTreeSet<Arc<PodSpec>>,
+    /// Selectors of default spread constraints by namespace, controller and labels.
+    deduced: BTreeMap<defaults::Key, Option<model::LabelSelector>>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(objects: &'a Objects, options: &'a LowerOptions) -> Self {
+        Self {
+            objects,
+            options,
+            cluster: Cluster::default(),
+            notes: objects.notes(),
+            faults: objects.faults.clone(),
+            specs: BTreeSet::new(),
+            deduced: BTreeMap::new(),
+        }
+    }
+
+    fn note(&mut self, place: impl Into<String>, message: impl Into<String>) {
+        self.notes.insert(Note { place: place.into(), message: message.into() });
+    }
+
+    /// The shared copy of `spec`.
+    fn share(&mut self, spec: PodSpec) -> Arc<PodSpec> {
+        if let Some(known) = self.specs.get(&spec) {
+            return known.clone();
+        }
+        let spec = Arc::new(spec);
+        self.specs.insert(spec.clone());
+        spec
+    }
+
+    fn finish(mut self) -> Result<Lowered, LowerError> {
+        if !self.faults.is_empty() {
+            self.faults.sort();
+            self.faults.dedup();
+            return Err(LowerError::Invalid { faults: self.faults });
+        }
+        let missing: BTreeSet<&str> = {
+            let known: BTreeSet<&str> = self.cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+            let bound = self.cluster.pods.iter().filter(|pod| pod.holds_capacity());
+            bound.filter_map(|pod| pod.node.as_deref()).filter(|node| !known.contains(node)).collect()
+        };
+        let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+        for node in missing {
+            self.note(format!("Node {node}"), "pods run here, but the Node itself was not given");
+        }
+        Ok(Lowered { cluster: self.cluster, notes: self.notes.into_iter().collect() })
+    }
+}
