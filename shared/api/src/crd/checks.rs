@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use model::labels::{CAPACITY_TYPE, EC2_NODE_CLASS, USD_PER_HOUR, is_restricted, normalise};
+use model::labels::{CAPACITY_TYPE, USD_PER_HOUR};
 use serde_json::Value;
 
 use super::fault::{Path, Report, places};
-use super::rules::{decimal, outside_karpenter};
+use super::rules::decimal;
 use super::{Kind, duration, kubelet, schedule};
 
 /// Notes all that a controller has against an object.
@@ -56,8 +56,6 @@ fn labels(value: &Value, report: &mut Report<'_>) {
                 );
             } else if !fits(key) {
                 report.invalid(&path, TOO_LONG, None);
-            } else if is_restricted(key) && outside_karpenter(key) && key != model::labels::HOSTNAME {
-                report.invalid(&path, restricted(key), Some("use a domain of your own"));
             }
             if key == USD_PER_HOUR {
                 let help = "put it in spec.template.spec.requirements or spec.limits";
@@ -72,11 +70,6 @@ fn word(text: &str) -> bool {
     edge(text.bytes().next())
         && edge(text.bytes().last())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-}
-
-fn restricted(key: &str) -> String {
-    let domain = key.split('/').next().unwrap_or_default();
-    format!("the domain {domain} is restricted to labels that Karpenter knows")
 }
 
 fn node(value: &Value, at: &str, report: &mut Report<'_>) {
@@ -108,20 +101,10 @@ fn node(value: &Value, at: &str, report: &mut Report<'_>) {
 
 fn requirement_at(path: &Path, requirement: &Value, report: &mut Report<'_>) {
     let Some(key) = requirement.get("key").and_then(Value::as_str) else { return };
-    let path_of_key = path.key("key");
-    let known = normalise(key);
     if !fits(key) {
-        report.invalid(&path_of_key, TOO_LONG, None);
-    } else if is_restricted(known)
-        && outside_karpenter(known)
-        && known != model::labels::HOSTNAME
-        && known != EC2_NODE_CLASS
-    {
-        let known = model::labels::EC2.iter().copied();
-        let help = super::hints::did_you_mean(key, known);
-        report.invalid(&path_of_key, restricted(key), help.as_deref());
+        report.invalid(&path.key("key"), TOO_LONG, None);
     }
-    if known == CAPACITY_TYPE && requirement.get("operator").is_some_and(|operator| operator == "In") {
+    if key == CAPACITY_TYPE && requirement.get("operator").is_some_and(|operator| operator == "In") {
         let values = requirement.get("values").and_then(Value::as_array);
         let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
         let known: BTreeSet<&str> =

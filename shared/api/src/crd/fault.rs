@@ -1,5 +1,6 @@
 //! What is wrong with an object, and where.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use miette::Diagnostic;
@@ -147,7 +148,16 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// The faults in order. Of a place that the API server refuses, what the controller would add goes: it
+    /// never gets to see it.
     pub fn finish(mut self) -> Vec<Fault> {
+        let refused: BTreeSet<String> = self
+            .faults
+            .iter()
+            .filter(|(_, fault)| fault.stage == Stage::Admission)
+            .map(|(_, fault)| fault.pointer.clone())
+            .collect();
+        self.faults.retain(|(_, f)| f.stage == Stage::Admission || !refused.contains(&f.pointer));
         self.faults.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.faults.into_iter().map(|(_, fault)| fault).collect()
     }

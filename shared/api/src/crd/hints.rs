@@ -1,5 +1,7 @@
 //! What a user probably meant.
 
+use model::labels::{EC2, is_well_known};
+
 use super::{Kind, patterns};
 
 /// Fields of older versions, or commonly put at the wrong place: kind, the field's parent, name, advice.
@@ -99,6 +101,13 @@ pub(super) fn pattern(pattern: &str, given: &str) -> Option<String> {
     }
 }
 
+/// What to do about a key that a rule blames: perhaps it is nearly a label of instance types.
+pub(super) fn label(key: &str) -> Option<String> {
+    let name = key.strip_prefix("karpenter.k8s.aws/").filter(|_| !is_well_known(key))?;
+    let known = EC2.iter().filter_map(|known| known.strip_prefix("karpenter.k8s.aws/"));
+    nearest(name, known).map(|name| format!("did you mean karpenter.k8s.aws/{name}?"))
+}
+
 /// The words as a choice: `a`, `a or b`, `one of a, b and c`.
 pub(super) fn either(words: &[&str]) -> String {
     match words {
@@ -111,15 +120,27 @@ pub(super) fn either(words: &[&str]) -> String {
 
 /// The known word nearest to the given one, if any is near.
 pub(super) fn did_you_mean<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(given, known).map(|word| format!("did you mean {word}?"))
+}
+
+fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = given.to_lowercase();
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
     let near = known
         .map(|word| (distance(&lower, &word.to_lowercase()), word))
-        // A third of the letters may be wrong, or an ending may be missing.
+        // A third of the letters may be wrong, letters exchanged, or an ending missing.
         .filter(|(distance, word)| {
-            *distance * 3 <= word.len().max(3) || word.to_lowercase().starts_with(&lower)
+            let word = word.to_lowercase();
+            *distance * 3 <= word.len().max(3)
+                || letters(&word) == letters(&lower)
+                || word.starts_with(&lower)
         })
         .min()?;
-    Some(format!("did you mean {}?", near.1))
+    Some(near.1)
 }
 
 /// How many letters must be put in, taken out or exchanged to make one word of the other.

@@ -15,7 +15,7 @@ pub const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
 /// A budget's duration: hours and minutes, with no seconds but zero.
 pub const BUDGET_DURATION: &str = r"^([0-9]+h|[0-9]+m|[0-9]+h[0-9]+m)(0s)?$";
 /// A count, or a percentage up to a hundred.
-pub const COUNT_OR_PERCENT: &str = r"^(([0-9]|[1-9][0-9]|100)%|[0-9]+)$";
+pub const COUNT_OR_PERCENT: &str = r"^(([0-9]{1,2}|100)%|[0-9]+)$";
 /// A cron macro, or at least five fields.
 pub const SCHEDULE: &str = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|\S+(\s+\S+){4,})$";
 /// A Kubernetes quantity.

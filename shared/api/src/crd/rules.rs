@@ -7,7 +7,6 @@ mod requirements;
 use serde_json::Value;
 
 pub(super) use ec2nodeclass::FAMILIES;
-pub(super) use nodepool::outside_karpenter;
 pub(super) use requirements::decimal;
 
 use super::Kind;

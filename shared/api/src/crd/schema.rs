@@ -140,6 +140,9 @@ fn tidy(node: &mut Value) {
         let first = types.iter().find(|t| *t != "null").cloned();
         map.insert("type".to_owned(), first.unwrap_or_default());
     }
+    if let Some(Value::Array(names)) = map.get_mut("required") {
+        names.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    }
     if let Some(Value::Array(names)) = map.get_mut("enum") {
         names.retain(|name| !name.is_null());
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fault::{Path, Report, places};
 use super::rules::{self, Test};
 use super::walk::{self, kind_of};
-use super::{Fault, Kind, apply_defaults, checks};
+use super::{Fault, Kind, apply_defaults, checks, hints};
 
 /// All that is wrong with an object of a kind, in the order of the document: what the API server would refuse
 /// and what the controller would.
@@ -29,7 +29,9 @@ pub fn validate(kind: Kind, value: &Value) -> Vec<Fault> {
     for (at, rule) in rules::of(kind) {
         for (path, node) in places(value, at) {
             for blamed in broken(&rule.test, &path, node) {
-                report.refused(&blamed, rule.message, rule.help.map(str::to_owned));
+                let key = node.as_str().unwrap_or(blamed.last());
+                let help = hints::label(key).or(rule.help.map(str::to_owned));
+                report.refused(&blamed, rule.message, help);
             }
         }
     }

@@ -4,7 +4,7 @@ use model::labels::{HOSTNAME, NODEPOOL, USD_PER_HOUR};
 use serde_json::Value;
 
 use super::super::Kind::{self, NodeClaim, NodePool};
-use super::nodepool::outside_karpenter;
+use super::nodepool::{AWS_RESTRICTED, aws_labels, outside_aws, outside_karpenter};
 use super::{Rule, Test, has, items, text};
 
 const LISTS: &[(Kind, &str)] =
@@ -76,6 +76,13 @@ pub(super) const RULES: &[Rule] = &[
         message: "the domain karpenter.sh is restricted",
         help: Some("of its labels, only karpenter.sh/capacity-type may be required"),
         test: Test::Whole(|key| key.as_str().is_none_or(outside_karpenter)),
+    },
+    Rule {
+        at: KEYS,
+        cel: concat!("self in ", aws_labels!(), " || !self.matches('^[^/]*karpenter[.]k8s[.]aws(/|$)')"),
+        message: AWS_RESTRICTED,
+        help: None,
+        test: Test::Whole(|key| key.as_str().is_none_or(outside_aws)),
     },
     Rule {
         at: KEYS,
