@@ -1,0 +1,195 @@
+//! What a unit is worth at least: prices whose sum no packing undercuts.
+//!
+//! Choose for each column `c` prices `λ_cr ≥ 0` of its resources with `Σ_r λ_cr · capacity_cr ≤ cost_c`. Let a unit of
+//! item `d` be worth `y_d = min Σ_r λ_cr · request_dr` over the columns that allow and hold it. A bin of column `c` with
+//! `u_d` units then costs at least what it holds is worth: `Σ u_d y_d ≤ Σ_d u_d Σ_r λ_cr request_dr ≤ Σ_r λ_cr capacity_cr
+//! ≤ cost_c`. Summed over bins: any packing of the same units costs at least `Σ n_d y_d`. Every λ proves a bound; the
+//! search below only looks for a good one. Only columns of the front need be looked at: every other one has a column
+//! there that holds whatever it holds and costs no more.
+
+use crate::frame::Frame;
+use crate::lp;
+use crate::state::State;
+
+/// Prices of resources and worths of units.
+pub(crate) struct Prices {
+    /// The worth of a unit of each item.
+    pub worth: Vec<f64>,
+    counts: Vec<u32>,
+}
+
+impl Prices {
+    /// What the units that the state has placed cost at least. Rounded down with room for the error of sums.
+    pub fn bound(&self, state: &State) -> u64 {
+        let sum: f64 = self
+            .worth
+            .iter()
+            .zip(self.counts.iter().zip(&state.left))
+            .map(|(worth, (count, left))| worth * f64::from(count - left))
+            .sum();
+        let safe = (sum * (1.0 - 1e-9) - 1.0).floor();
+        if safe > 0.0 { safe as u64 } else { 0 }
+    }
+}
+
+/// Finds good prices for the frame's items.
+pub(crate) fn prices(frame: &Frame) -> Prices {
+    let counts: Vec<u32> = frame.items.iter().map(|item| item.count).collect();
+    let guess = by_signature(frame);
+    let columns: Vec<usize> = frame.front.clone();
+    let mut lambda = support(frame, &columns, &guess);
+    let mut best = worths(frame, &columns, &lambda).0;
+    let value = |worth: &[f64]| {
+        worth.iter().zip(&counts).map(|(worth, count)| worth * f64::from(*count)).sum::<f64>()
+    };
+    let mut top = value(&best);
+    // Ascent: a column's prices move towards the resources for which it is the bottleneck.
+    let rounds = if frame.items.len() > 5000 { 4 } else { 40 };
+    for round in 0..rounds {
+        let (_, argmin) = worths(frame, &columns, &lambda);
+        let mut pull = vec![vec![0.0; frame.width]; columns.len()];
+        for (item, at) in argmin.iter().enumerate() {
+            let Some(at) = *at else { continue };
+            for (pull, request) in pull[at].iter_mut().zip(&frame.items[item].requests) {
+                *pull += f64::from(counts[item]) * *request as f64;
+            }
+        }
+        let step = 0.5 / (1.0 + f64::from(round));
+        for (at, pull) in pull.iter().enumerate() {
+            let capacity = frame.capacity(columns[at]);
+            let shares: Vec<f64> =
+                pull.iter().zip(capacity).map(|(p, c)| if *c > 0 { p / *c as f64 } else { 0.0 }).collect();
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            if most <= 0.0 {
+                continue;
+            }
+            for (price, share) in lambda[at].iter_mut().zip(&shares) {
+                *price *= (step * (share / most - 1.0)).exp();
+            }
+            saturate(&mut lambda[at], capacity, frame.cost(columns[at]));
+        }
+        let (worth, _) = worths(frame, &columns, &lambda);
+        let now = value(&worth);
+        if now > top {
+            top = now;
+            best = worth;
+        }
+    }
+    Prices { worth: best, counts }
+}
+
+/// Scales prices so that a full bin is worth its cost, and never more.
+fn saturate(prices: &mut [f64], capacity: &[i64], cost: u64) {
+    let full: f64 = prices.iter().zip(capacity).map(|(price, capacity)| price * *capacity as f64).sum();
+    if full > 0.0 {
+        let scale = cost as f64 / full;
+        prices.iter_mut().for_each(|price| *price *= scale);
+    }
+}
+
+/// A first guess: for the items of one signature the best prices shared by all their columns.
+fn by_signature(frame: &Frame) -> Vec<f64> {
+    let mut worth = vec![0.0; frame.items.len()];
+    for (index, signature) in frame.signatures.iter().enumerate() {
+        let members: Vec<usize> =
+            (0..frame.items.len()).filter(|item| frame.items[*item].signature == index).collect();
+        let mut total = vec![0.0; frame.width];
+        for &item in &members {
+            for (total, request) in total.iter_mut().zip(&frame.items[item].requests) {
+                *total += *request as f64 * f64::from(frame.items[item].count);
+            }
+        }
+        let scale: Vec<f64> =
+            total.iter().map(|total| if *total > 0.0 { 1.0 / total } else { 0.0 }).collect();
+        let columns: Vec<usize> =
+            frame.front.iter().copied().filter(|column| signature.contains(*column)).collect();
+        let rows: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|column| {
+                frame.capacity(*column).iter().zip(&scale).map(|(room, scale)| *room as f64 * scale).collect()
+            })
+            .collect();
+        let most = columns.iter().map(|column| frame.cost(*column)).max().unwrap_or(1).max(1) as f64;
+        let limits: Vec<f64> = columns.iter().map(|column| frame.cost(*column) as f64 / most).collect();
+        let value: Vec<f64> = scale.iter().map(|scale| if *scale > 0.0 { 1.0 } else { 0.0 }).collect();
+        // A resource that no column has makes the programme unbounded; such items have no place anyway.
+        let (shared, _) = lp::maximise(&value, &rows, &limits);
+        for &item in &members {
+            let requests = frame.items[item].requests.iter().zip(&shared).zip(&scale);
+            worth[item] =
+                requests.map(|((request, price), scale)| *request as f64 * price * scale).sum::<f64>() * most;
+        }
+    }
+    worth
+}
+
+/// For each column the cheapest prices at which no item is worth more than its requests, scaled to the column's cost.
+fn support(frame: &Frame, columns: &[usize], worth: &[f64]) -> Vec<Vec<f64>> {
+    let mut lambda = Vec::with_capacity(columns.len());
+    let mut previous: Vec<usize> = Vec::new();
+    for &column in columns {
+        let capacity = frame.capacity(column);
+        let holds =
+            |item: usize| frame.allows(item, column) && frame.fits(&frame.items[item].requests, column);
+        let members: Vec<usize> = (0..frame.items.len()).filter(|item| holds(*item)).collect();
+        // Only few items matter: add the one that is worth most against the prices until none is.
+        let mut chosen: Vec<usize> = previous.iter().copied().filter(|item| holds(*item)).collect();
+        let mut prices = vec![0.0; frame.width];
+        for _ in 0..12 {
+            let share = |item: usize, r: usize| {
+                if capacity[r] > 0 { frame.items[item].requests[r] as f64 / capacity[r] as f64 } else { 0.0 }
+            };
+            if !chosen.is_empty() {
+                let most = chosen.iter().map(|item| worth[*item]).fold(1e-9, f64::max);
+                let value: Vec<f64> = chosen.iter().map(|item| worth[*item] / most).collect();
+                let rows: Vec<Vec<f64>> =
+                    (0..frame.width).map(|r| chosen.iter().map(|item| share(*item, r)).collect()).collect();
+                let (_, duals) = lp::maximise(&value, &rows, &vec![1.0; frame.width]);
+                prices = duals.iter().map(|dual| dual * most).collect();
+            }
+            let excess = |item: usize| {
+                let covered: f64 = (0..frame.width).map(|r| share(item, r) * prices[r]).sum();
+                worth[item] - covered
+            };
+            let worst = members
+                .iter()
+                .map(|item| (excess(*item) / worth[*item].max(1e-9), *item))
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            match worst {
+                Some((over, item)) if over > 1e-6 && !chosen.contains(&item) => chosen.push(item),
+                _ => break,
+            }
+        }
+        previous = chosen;
+        // A little of everything, lest the ascent could not raise a price from nothing.
+        let sum: f64 = prices.iter().sum::<f64>().max(1e-9);
+        let mut line: Vec<f64> = prices
+            .iter()
+            .zip(capacity)
+            .map(|(price, room)| if *room > 0 { (price + sum * 1e-4) / *room as f64 } else { 0.0 })
+            .collect();
+        saturate(&mut line, capacity, frame.cost(column));
+        lambda.push(line);
+    }
+    lambda
+}
+
+/// The worth of each item, and the column that sets it.
+fn worths(frame: &Frame, columns: &[usize], lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
+    let mut worth = vec![f64::INFINITY; frame.items.len()];
+    let mut argmin = vec![None; frame.items.len()];
+    for (item, wanted) in frame.items.iter().enumerate() {
+        for (at, &column) in columns.iter().enumerate() {
+            let value: f64 =
+                lambda[at].iter().zip(&wanted.requests).map(|(price, request)| price * *request as f64).sum();
+            if value < worth[item] && frame.allows(item, column) && frame.fits(&wanted.requests, column) {
+                worth[item] = value;
+                argmin[item] = Some(at);
+            }
+        }
+        if worth[item].is_infinite() {
+            worth[item] = 0.0;
+        }
+    }
+    (worth, argmin)
+}

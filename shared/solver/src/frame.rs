@@ -1,0 +1,195 @@
+//! The problem as the strategies see it: equal demands merged, demands that must stay together made one, useless columns dropped.
+
+use std::collections::BTreeMap;
+
+use crate::{BitSet, Problem};
+
+/// The problem, digested.
+pub(crate) struct Frame<'p> {
+    pub problem: &'p Problem,
+    pub width: usize,
+    /// Largest first.
+    pub items: Vec<Item>,
+    /// The distinct sets of allowed columns.
+    pub signatures: Vec<BitSet>,
+    /// The columns that no other column beats in every respect, cheapest first.
+    pub front: Vec<usize>,
+    /// The columns of each kind, as a range.
+    pub ranges: Vec<(usize, usize)>,
+    /// The kinds of each family that has facets.
+    pub faceted: BTreeMap<usize, Vec<usize>>,
+}
+
+/// Units that are placed alike.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    pub count: u32,
+    pub requests: Vec<i64>,
+    pub signature: usize,
+    pub priority: usize,
+    /// What a unit consists of: for a merged item the demands that share its units, for a block what goes together.
+    pub sources: Vec<(usize, u32)>,
+    /// One unit is all of the sources at once.
+    pub block: bool,
+    /// The groups a unit counts in, with how much.
+    pub members: Vec<(usize, u32)>,
+    /// The groups a unit imposes.
+    pub owns: Vec<usize>,
+    /// The items it can't share a bin with.
+    pub rivals: Vec<usize>,
+    /// At most one unit a bin.
+    pub solitary: bool,
+    /// The items of which one must already be in the bin.
+    pub leaders: Option<Vec<usize>>,
+}
+
+impl Item {
+    /// Whether nothing but room and columns decides where it may go.
+    pub fn plain(&self) -> bool {
+        self.members.is_empty()
+            && self.owns.is_empty()
+            && self.rivals.is_empty()
+            && !self.solitary
+            && self.leaders.is_none()
+    }
+}
+
+impl<'p> Frame<'p> {
+    pub fn new(problem: &'p Problem) -> Self {
+        let width = problem.demands.iter().map(|demand| demand.requests.len()).max().unwrap_or(0);
+        let mut ranges = vec![(0, 0); problem.kinds.len()];
+        for (index, column) in problem.columns.iter().enumerate() {
+            let range = &mut ranges[column.kind];
+            *range = if range.1 == 0 { (index, index + 1) } else { (range.0, index + 1) };
+        }
+        let mut faceted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for facet in &problem.facets {
+            let kinds = (0..problem.kinds.len()).filter(|kind| problem.kinds[*kind].family == facet.family);
+            faceted.insert(facet.family, kinds.collect());
+        }
+        let mut frame = Self {
+            problem,
+            width,
+            items: Vec::new(),
+            signatures: Vec::new(),
+            front: Vec::new(),
+            ranges,
+            faceted,
+        };
+        crate::items::gather(&mut frame);
+        frame.front = frame.useful_columns();
+        frame
+    }
+
+    pub fn capacity(&self, column: usize) -> &[i64] {
+        &self.problem.kinds[self.problem.columns[column].kind].capacity
+    }
+
+    pub fn family(&self, column: usize) -> usize {
+        self.problem.kinds[self.problem.columns[column].kind].family
+    }
+
+    pub fn cost(&self, column: usize) -> u64 {
+        self.problem.columns[column].cost
+    }
+
+    pub fn allows(&self, item: usize, column: usize) -> bool {
+        self.signatures[self.items[item].signature].contains(column)
+    }
+
+    pub fn fits(&self, used: &[i64], column: usize) -> bool {
+        used.iter().zip(self.capacity(column)).all(|(used, capacity)| used <= capacity)
+    }
+
+    /// Whether the kinds of `family` that hold `used` by a column all `signatures` allow are as varied as asked.
+    pub fn flexible(&self, family: usize, used: &[i64], signatures: &[usize]) -> bool {
+        let Some(kinds) = self.faceted.get(&family) else { return true };
+        let facets: Vec<_> = self.problem.facets.iter().filter(|facet| facet.family == family).collect();
+        let mut seen: Vec<Vec<u32>> = vec![Vec::new(); facets.len()];
+        for &kind in kinds {
+            let holds =
+                used.iter().zip(&self.problem.kinds[kind].capacity).all(|(used, capacity)| used <= capacity);
+            let (from, to) = self.ranges[kind];
+            let open = |column: usize| signatures.iter().all(|s| self.signatures[*s].contains(column));
+            if !holds || !(from..to).any(open) {
+                continue;
+            }
+            let mut done = true;
+            for (facet, seen) in facets.iter().zip(&mut seen) {
+                let value = facet.values.get(kind).copied().unwrap_or(0);
+                if !seen.contains(&value) {
+                    seen.push(value);
+                }
+                done &= seen.len() >= facet.min as usize;
+            }
+            if done {
+                return true;
+            }
+        }
+        facets.iter().zip(&seen).all(|(facet, seen)| seen.len() >= facet.min as usize)
+    }
+
+    /// Drops each column that another of its family beats: as much room, for whom it is allowed at least as many, no
+    /// dearer, no scarcer.
+    fn useful_columns(&self) -> Vec<usize> {
+        let count = self.problem.columns.len();
+        let mut openness = vec![BitSet::new(self.signatures.len()); count];
+        for (index, signature) in self.signatures.iter().enumerate() {
+            for column in signature.iter().filter(|column| *column < count) {
+                openness[column].insert(index);
+            }
+        }
+        let mut order: Vec<usize> = (0..count).filter(|column| !openness[*column].is_empty()).collect();
+        let room = |column: usize| {
+            self.capacity(column)
+                .iter()
+                .take(self.width)
+                .map(|room| *room as f64)
+                .fold(0.0, |sum, room| sum + room.ln_1p())
+        };
+        order.sort_by(|one, other| {
+            let key = |column: usize| (self.cost(column), self.problem.columns[column].supply.is_some());
+            key(*one).cmp(&key(*other)).then(room(*other).total_cmp(&room(*one))).then(one.cmp(other))
+        });
+        // Columns by family and openness, as only those can beat each other.
+        let mut classes: Vec<(usize, BitSet, Vec<usize>)> = Vec::new();
+        let mut front = Vec::new();
+        for column in order {
+            let family = self.family(column);
+            let mut own = None;
+            let mut beaten = false;
+            for (index, (of, open, members)) in classes.iter().enumerate() {
+                if *of != family {
+                    continue;
+                }
+                if *open == openness[column] {
+                    own = Some(index);
+                }
+                if openness[column].is_subset(open) && members.iter().any(|other| self.beats(*other, column))
+                {
+                    beaten = true;
+                    break;
+                }
+            }
+            if beaten {
+                continue;
+            }
+            match own {
+                Some(index) => classes[index].2.push(column),
+                None => classes.push((family, openness[column].clone(), vec![column])),
+            }
+            front.push(column);
+        }
+        front
+    }
+
+    fn beats(&self, better: usize, worse: usize) -> bool {
+        let (one, other) = (&self.problem.columns[better], &self.problem.columns[worse]);
+        let spends = |columns: &[(usize, i64)], budget: usize| -> i64 {
+            columns.iter().filter(|(of, _)| *of == budget).map(|(_, amount)| *amount).sum()
+        };
+        (one.supply.is_none() || one.supply == other.supply)
+            && self.capacity(worse).iter().zip(self.capacity(better)).all(|(worse, better)| worse <= better)
+            && one.usage.iter().all(|(budget, amount)| *amount <= spends(&other.usage, *budget))
+    }
+}
