@@ -1,5 +1,7 @@
 //! The CRDs, their validation, and the lowering of Kubernetes objects into the model.
 
+pub mod case;
 pub mod crd;
 pub mod lower;
 pub mod read;
+pub mod report;

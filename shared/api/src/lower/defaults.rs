@@ -54,37 +54,46 @@ struct PodTopologySpread {
 impl DefaultSpread {
     /// Reads a scheduler configuration: YAML or JSON with `podTopologySpread.defaultConstraints`.
     pub fn read(file: &str, text: &str) -> Result<Vec<Self>, DefaultSpreadError> {
-        let invalid = |message: String| DefaultSpreadError::Invalid(message);
         let mut constraints = Vec::new();
-        let mut known = BTreeSet::new();
         for document in read::read_documents(file, text)? {
             let (config, unknown) = read::read_as::<Config>(&document.value)
-                .map_err(|fault| invalid(format!("{}: {}", fault.path, fault.message)))?;
+                .map_err(|fault| DefaultSpreadError::Invalid(format!("{}: {}", fault.path, fault.message)))?;
             if let Some(fault) = unknown.into_iter().next() {
-                return Err(invalid(format!("{}: {}", fault.path, fault.message)));
+                return Err(DefaultSpreadError::Invalid(format!("{}: {}", fault.path, fault.message)));
             }
-            for constraint in config.pod_topology_spread.default_constraints {
-                let key = constraint.topology_key.clone();
-                let max_skew = u32::try_from(constraint.max_skew).ok().filter(|&skew| skew > 0);
-                let max_skew =
-                    max_skew.ok_or_else(|| invalid(format!("maxSkew of {key:?} must be at least 1")))?;
-                if !is_qualified_name(&key) {
-                    return Err(invalid(format!("topologyKey {key:?} is not a label key")));
-                }
-                if !matches!(constraint.when_unsatisfiable.as_str(), "DoNotSchedule" | "ScheduleAnyway") {
-                    let message = format!("whenUnsatisfiable of {key:?} is DoNotSchedule or ScheduleAnyway");
-                    return Err(invalid(message));
-                }
-                if constraint.label_selector.is_some() || constraint.match_label_keys.is_some() {
-                    return Err(invalid(format!("{key:?} must not have a labelSelector or matchLabelKeys")));
-                }
-                if !known.insert((key.clone(), constraint.when_unsatisfiable.clone())) {
-                    return Err(invalid(format!("{key:?} is there twice with the same whenUnsatisfiable")));
-                }
-                constraints.push(Self(spread_of(&constraint, max_skew, &BTreeMap::new())));
-            }
+            constraints.extend(config.pod_topology_spread.default_constraints);
         }
-        Ok(constraints)
+        Self::from_constraints(constraints)
+    }
+
+    /// Default constraints as written, if they can be meant.
+    pub(crate) fn from_constraints(
+        constraints: Vec<TopologySpreadConstraint>,
+    ) -> Result<Vec<Self>, DefaultSpreadError> {
+        let invalid = |message: String| DefaultSpreadError::Invalid(message);
+        let mut known = BTreeSet::new();
+        let mut read = Vec::new();
+        for constraint in constraints {
+            let key = constraint.topology_key.clone();
+            let max_skew = u32::try_from(constraint.max_skew).ok().filter(|&skew| skew > 0);
+            let max_skew =
+                max_skew.ok_or_else(|| invalid(format!("maxSkew of {key:?} must be at least 1")))?;
+            if !is_qualified_name(&key) {
+                return Err(invalid(format!("topologyKey {key:?} is not a label key")));
+            }
+            if !matches!(constraint.when_unsatisfiable.as_str(), "DoNotSchedule" | "ScheduleAnyway") {
+                let message = format!("whenUnsatisfiable of {key:?} is DoNotSchedule or ScheduleAnyway");
+                return Err(invalid(message));
+            }
+            if constraint.label_selector.is_some() || constraint.match_label_keys.is_some() {
+                return Err(invalid(format!("{key:?} must not have a labelSelector or matchLabelKeys")));
+            }
+            if !known.insert((key.clone(), constraint.when_unsatisfiable.clone())) {
+                return Err(invalid(format!("{key:?} is there twice with the same whenUnsatisfiable")));
+            }
+            read.push(Self(spread_of(&constraint, max_skew, &BTreeMap::new())));
+        }
+        Ok(read)
     }
 
     /// The constraint, counting the pods that `selector` selects.

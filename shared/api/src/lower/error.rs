@@ -26,6 +26,10 @@ pub enum LowerError {
     #[error("the input holds no Kubernetes object")]
     #[diagnostic(code(lower::no_objects), help("give manifests, or dumps made by `kubectl get … -o yaml`"))]
     NoObjects,
+    /// The program was built without a catalogue.
+    #[error("there is no embedded catalogue of instance types")]
+    #[diagnostic(code(lower::no_catalogue), help("give instanceTypes in the case file"))]
+    NoCatalogue,
     /// Faults in the objects, in the order of their places.
     #[error("{}", count(faults))]
     #[diagnostic(code(lower::invalid))]
@@ -40,7 +44,7 @@ impl LowerError {
     /// Every fault that has a place.
     pub fn faults(&self) -> &[InputFault] {
         match self {
-            Self::NoObjects => &[],
+            Self::NoObjects | Self::NoCatalogue => &[],
             Self::Invalid { faults } => faults,
         }
     }

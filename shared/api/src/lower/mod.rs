@@ -20,12 +20,14 @@ mod pools;
 mod requests;
 mod requirement;
 mod selector;
+mod snapshot;
 mod volumes;
 mod workloads;
 
 pub use defaults::{DefaultSpread, DefaultSpreadError};
 pub use error::{InputFault, LowerError};
 pub use objects::{Objects, Placed};
+pub use snapshot::{SnapshotOptions, Types, snapshot};
 
 /// How objects are lowered.
 #[derive(Clone, Debug, Default)]
