@@ -155,6 +155,9 @@ fn starts(problem: &Problem, bin: &Bin, fault: &mut impl FnMut(String)) -> Vec<u
         waiting.remove(&next);
         settled.insert(next);
     }
+    // Several may start the same bin.
+    started.sort_unstable();
+    started.dedup();
     started
 }
 

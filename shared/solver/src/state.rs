@@ -280,7 +280,13 @@ impl State {
                     let family = frame.family(column);
                     let fine = had > 0
                         && (family == frame.family(from) || frame.flexible(family, &load.used, &signatures));
-                    fine.then_some((column, had))
+                    // Those that stay must still be paid for.
+                    let stays = || {
+                        let mut after = self.ledger.clone();
+                        after.take(frame, column, had);
+                        after.available(frame, from, copies - had) == copies - had
+                    };
+                    (fine && (had == copies || stays())).then_some((column, had))
                 });
             match better {
                 Some((column, had)) => {
