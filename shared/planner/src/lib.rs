@@ -2,6 +2,8 @@
 //!
 //! Knows no AWS, no clock, no network. It cannot fail: what could not be done is in the plan with its reason.
 
+mod budgets;
+mod emptiness;
 mod provision;
 
 use std::sync::Arc;
@@ -28,7 +30,7 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
     for step in steps {
         match step {
             Step::Provision => provision::plan(snapshot, &mut plan),
-            Step::Emptiness => {}
+            Step::Emptiness => emptiness::plan(snapshot, &mut plan),
         }
     }
     plan

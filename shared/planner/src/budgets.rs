@@ -1,0 +1,145 @@
+//! How many nodes of a pool may be disrupted at once.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use model::{Budget, BudgetReason, NodePool, Snapshot};
+
+/// How many more nodes of `pool` may go for `reason` now; nodes that are already going count against it.
+pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: BudgetReason) -> usize {
+    let of_pool = snapshot.cluster.nodes.iter().filter(|node| {
+        node.claim.is_some() && node.has_node && node.initialized && node.pool() == Some(&pool.name)
+    });
+    let (all, going) =
+        of_pool.fold((0, 0), |(all, going), node| (all + 1, going + usize::from(node.deleting)));
+    allowed(&pool.disruption.budgets, reason, all, snapshot.now).saturating_sub(going)
+}
+
+/// How many of `nodes` may be on their way out at once: what the tightest budget in force says. A budget that can't be
+/// read forbids everything, whichever reasons it is for: its author wanted a limit.
+fn allowed(budgets: &[Budget], reason: BudgetReason, nodes: usize, now: Timestamp) -> usize {
+    let mut least = usize::MAX;
+    for budget in budgets {
+        let (Some(active), Some(count)) = (active(budget, now), count(&budget.nodes, nodes)) else {
+            return 0;
+        };
+        let meant = budget.reasons.is_empty() || budget.reasons.contains(&reason);
+        if active && meant {
+            least = least.min(count);
+        }
+    }
+    least
+}
+
+/// A number, or a percentage of `nodes` rounded up: ten per cent of five nodes is one, not none.
+fn count(text: &str, nodes: usize) -> Option<usize> {
+    match text.strip_suffix('%') {
+        Some(percent) => {
+            let percent: usize = percent.parse().ok().filter(|percent| *percent <= 100)?;
+            Some(nodes.saturating_mul(percent).div_ceil(100))
+        }
+        None => text.parse().ok(),
+    }
+}
+
+/// Whether a budget is in force: its schedule last struck no longer than its duration ago.
+fn active(budget: &Budget, now: Timestamp) -> Option<bool> {
+    match (&budget.schedule, budget.duration) {
+        (None, None) => Some(true),
+        (Some(schedule), Some(duration)) => struck_within(schedule, duration, now),
+        _ => None,
+    }
+}
+
+fn struck_within(schedule: &str, duration: SignedDuration, now: Timestamp) -> Option<bool> {
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+    let cron: Cron = parser.parse(schedule).ok()?;
+    let since = now.checked_sub(duration).ok()?.to_zoned(TimeZone::UTC);
+    // A schedule that never strikes again is fine; it limits nothing.
+    Some(cron.find_next_occurrence(&since, false).is_ok_and(|next| next.timestamp() <= now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(nodes: &str, window: Option<(&str, i64)>, reasons: &[BudgetReason]) -> Budget {
+        Budget {
+            nodes: nodes.into(),
+            schedule: window.map(|(schedule, _)| schedule.into()),
+            duration: window.map(|(_, minutes)| SignedDuration::from_mins(minutes)),
+            reasons: reasons.to_vec(),
+        }
+    }
+
+    /// A Monday.
+    const NOW: &str = "2026-06-01T12:30:00Z";
+
+    #[test]
+    fn budg_02_percent_rounds_up_and_the_tightest_counts() {
+        use BudgetReason::{Drifted, Empty};
+        #[rustfmt::skip]
+        let table: [(&[Budget], usize, usize); 9] = [
+            (&[],                                                             5,  usize::MAX),
+            (&[budget("10%", None, &[])],                                     5,  1),
+            (&[budget("10%", None, &[])],                                     0,  0),
+            (&[budget("10%", None, &[])],                                     11, 2),
+            (&[budget("100%", None, &[])],                                    7,  7),
+            (&[budget("0", None, &[])],                                       7,  0),
+            (&[budget("50%", None, &[]), budget("2", None, &[])],             10, 2),
+            (&[budget("1", None, &[Drifted])],                                10, usize::MAX),
+            (&[budget("5", None, &[]), budget("3", None, &[Drifted, Empty])], 10, 3),
+        ];
+        for (row, (budgets, nodes, expected)) in table.into_iter().enumerate() {
+            assert_eq!(allowed(budgets, Empty, nodes, NOW.parse().unwrap()), expected, "row {row}");
+        }
+    }
+
+    #[test]
+    fn budg_03_a_schedule_limits_only_for_its_duration() {
+        #[rustfmt::skip]
+        let table = [
+            ("0 12 * * *",        60,      true),
+            ("0 12 * * *",        31,      true),
+            ("0 12 * * *",        30,      false),
+            ("30 12 * * *",       1,       true),
+            ("31 12 * * *",       60,      false),
+            ("0 9 * * mon-fri",   8 * 60,  true),
+            ("0 9 * * sat,sun",   8 * 60,  false),
+            ("@daily",            13 * 60, true),
+            ("@daily",            12 * 60, false),
+            ("@hourly",           90,      true),
+            ("*/5 * * * *",       600,     true),
+        ];
+        for (schedule, minutes, expected) in table {
+            let duration = SignedDuration::from_mins(minutes);
+            assert_eq!(
+                struck_within(schedule, duration, NOW.parse().unwrap()),
+                Some(expected),
+                "{schedule} for {minutes}m"
+            );
+        }
+    }
+
+    #[test]
+    fn budg_04_what_cannot_be_read_forbids_everything() {
+        let odd = Budget { duration: None, ..budget("5", Some(("@daily", 1)), &[]) };
+        let unreadable = [
+            budget("many", None, &[]),
+            budget("-1", None, &[]),
+            budget("101%", None, &[]),
+            budget("5", Some(("0 12 * *", 60)), &[]),
+            budget("5", Some(("0 0 12 * * *", 60)), &[]),
+            budget("5", Some(("@dailyish", 60)), &[]),
+            budget("5", None, &[]),
+            odd,
+        ];
+        for (row, budget) in unreadable.into_iter().enumerate() {
+            let for_another_reason = Budget { reasons: vec![BudgetReason::Drifted], ..budget };
+            let expected = if row == 6 { usize::MAX } else { 0 };
+            let found = allowed(&[for_another_reason], BudgetReason::Empty, 10, NOW.parse().unwrap());
+            assert_eq!(found, expected, "row {row}");
+        }
+    }
+}

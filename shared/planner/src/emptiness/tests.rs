@@ -1,0 +1,172 @@
+//! Which empty nodes go, and which stay.
+
+use std::sync::Arc;
+
+use model::{Budget, Catalogue, Cluster, Disruption, InstanceType, ObjectName, Offering, Owner, Settings};
+
+use super::*;
+
+const NOW: &str = "2026-06-01T12:00:00Z";
+
+fn ago(seconds: i64) -> Timestamp {
+    NOW.parse::<Timestamp>().unwrap() - SignedDuration::from_secs(seconds)
+}
+
+fn node(name: &str, kind: &str) -> Node {
+    let labels = [
+        (labels::NODEPOOL, "default"),
+        (labels::INSTANCE_TYPE, kind),
+        (labels::ZONE, "a"),
+        (labels::CAPACITY_TYPE, "on-demand"),
+    ];
+    Node {
+        name: name.into(),
+        claim: Some(format!("claim-{name}")),
+        provider_id: None,
+        labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+        taints: Vec::new(),
+        capacity: Default::default(),
+        allocatable: Default::default(),
+        registered: true,
+        initialized: true,
+        has_node: true,
+        deleting: false,
+        created: ago(3600),
+        last_pod_event: Some(ago(60)),
+        do_not_disrupt: false,
+        volume_limits: Default::default(),
+    }
+}
+
+fn pod(node: &str) -> Pod {
+    Pod {
+        name: ObjectName::new("default", "p"),
+        uid: "p".into(),
+        created: ago(600),
+        node: Some(node.into()),
+        phase: Phase::Running,
+        terminating: false,
+        unschedulable: false,
+        owner: None,
+        daemon: false,
+        mirror: false,
+        do_not_disrupt: None,
+        volumes: Vec::new(),
+        spec: Default::default(),
+    }
+}
+
+fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
+    let kind = |name: &str, price| InstanceType {
+        name: name.into(),
+        requirements: Default::default(),
+        capacity: Default::default(),
+        overhead: Default::default(),
+        offerings: vec![Offering {
+            zone: "a".into(),
+            zone_id: None,
+            capacity_type: CapacityType::OnDemand,
+            price: MicroUsd(price),
+            available: true,
+            reservation: None,
+        }],
+    };
+    let types = Arc::new(vec![kind("small", 1), kind("large", 4)]);
+    let disruption =
+        Disruption { consolidate_after: Some(SignedDuration::from_secs(30)), ..Default::default() };
+    let pool = NodePool { name: "default".into(), disruption, ..Default::default() };
+    Snapshot {
+        now: NOW.parse().unwrap(),
+        settings: Settings::default(),
+        cluster: Cluster { pools: vec![pool], nodes, pods, daemon_sets: Vec::new() },
+        catalogue: Catalogue { types: [("default".into(), types)].into(), ..Default::default() },
+    }
+}
+
+#[track_caller]
+fn check(snapshot: &Snapshot, gone: &[&str]) {
+    let mut decided = Plan::default();
+    plan(snapshot, &mut decided);
+    let claims = decided.effects.into_iter().map(|effect| match effect {
+        Effect::DeleteNodeClaim { claim, reason } => {
+            assert_eq!(reason, "Empty");
+            claim.trim_start_matches("claim-").to_owned()
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(claims.collect::<Vec<_>>(), gone);
+}
+
+#[test]
+fn empty_01_empty_nodes_go_together_up_to_the_budget_dearest_first() {
+    let nodes = vec![node("n1", "small"), node("n2", "large"), node("n3", "small")];
+    let mut snapshot = snapshot(nodes, Vec::new());
+    check(&snapshot, &["n2", "n1", "n3"]);
+    let budget = Budget { nodes: "50%".into(), schedule: None, duration: None, reasons: Vec::new() };
+    snapshot.cluster.pools[0].disruption.budgets = vec![budget];
+    check(&snapshot, &["n2", "n1"]);
+    snapshot.cluster.nodes[1].deleting = true;
+    check(&snapshot, &["n1"]);
+    snapshot.cluster.nodes.reverse();
+    check(&snapshot, &["n1"]);
+}
+
+#[test]
+fn empty_02_daemons_and_what_is_on_its_way_out_leave_a_node_empty() {
+    let stateful = Some(Owner { kind: "StatefulSet".into(), name: "db".into() });
+    let table = [
+        (pod("n1"), false),
+        (Pod { phase: Phase::Pending, ..pod("n1") }, false),
+        (Pod { phase: Phase::Terminal, ..pod("n1") }, true),
+        (Pod { terminating: true, ..pod("n1") }, true),
+        (Pod { terminating: true, owner: stateful, ..pod("n1") }, false),
+        (Pod { daemon: true, ..pod("n1") }, true),
+        (Pod { mirror: true, ..pod("n1") }, true),
+        (Pod { daemon: true, do_not_disrupt: Some("true".into()), ..pod("n1") }, false),
+        (Pod { daemon: true, do_not_disrupt: Some("11m".into()), ..pod("n1") }, false),
+        (Pod { daemon: true, do_not_disrupt: Some("9m".into()), ..pod("n1") }, true),
+        (Pod { daemon: true, do_not_disrupt: Some("please".into()), ..pod("n1") }, true),
+        (
+            Pod { mirror: true, do_not_disrupt: Some("true".into()), phase: Phase::Terminal, ..pod("n1") },
+            true,
+        ),
+        (pod("elsewhere"), true),
+    ];
+    for (pod, goes) in table {
+        let gone: &[&str] = if goes { &["n1"] } else { &[] };
+        check(&snapshot(vec![node("n1", "small")], vec![pod]), gone);
+    }
+}
+
+#[test]
+fn empty_03_what_is_not_at_rest_or_not_to_be_disturbed_stays() {
+    let fresh = node("n1", "small");
+    let cases: [(&str, Node); 8] = [
+        ("too young", Node { last_pod_event: Some(ago(29)), ..fresh.clone() }),
+        ("created just now", Node { last_pod_event: None, created: ago(29), ..fresh.clone() }),
+        ("not ours", Node { claim: None, ..fresh.clone() }),
+        ("not initialized", Node { initialized: false, ..fresh.clone() }),
+        ("no node yet", Node { has_node: false, ..fresh.clone() }),
+        ("going already", Node { deleting: true, ..fresh.clone() }),
+        ("do-not-disrupt", Node { do_not_disrupt: true, ..fresh.clone() }),
+        ("of no pool", Node { labels: Default::default(), ..fresh.clone() }),
+    ];
+    for (why, node) in cases {
+        let mut decided = Plan::default();
+        plan(&snapshot(vec![node], Vec::new()), &mut decided);
+        assert_eq!(decided.effects, [], "{why}");
+    }
+    check(&snapshot(vec![Node { last_pod_event: Some(ago(30)), ..fresh.clone() }], Vec::new()), &["n1"]);
+
+    let mut never = snapshot(vec![fresh.clone()], Vec::new());
+    never.cluster.pools[0].disruption.consolidate_after = None;
+    check(&never, &[]);
+    let mut fixed = snapshot(vec![fresh.clone()], Vec::new());
+    fixed.cluster.pools[0].replicas = Some(1);
+    check(&fixed, &[]);
+
+    let mut promised = Plan::default();
+    promised.existing.insert("n1".into(), vec![ObjectName::new("default", "p")]);
+    plan(&snapshot(vec![fresh], Vec::new()), &mut promised);
+    assert_eq!(promised.effects, [], "a pod is planned for it");
+}
