@@ -6,10 +6,83 @@
 //! ≤ cost_c`. Summed over bins: any packing of the same units costs at least `Σ n_d y_d`. Every λ proves a bound; the
 //! search below only looks for a good one. Only columns of the front need be looked at: every other one has a column
 //! there that holds whatever it holds and costs no more.
+//!
+//! Rules count as resources too: where a bin may hold at most `L` units of some items together, every column has `L` of a
+//! resource of which each of those units takes one. Rules that can't be written so are left out, which only lowers the bound.
 
 use crate::frame::Frame;
 use crate::lp;
 use crate::state::State;
+
+/// No more rules than this become resources: those with the most units for their limit.
+const MOST_RULES: usize = 16;
+
+/// Requests and capacities, rules among them.
+struct Rows {
+    width: usize,
+    /// Of each item.
+    requests: Vec<Vec<i64>>,
+    /// The columns of the front, and what each has.
+    columns: Vec<usize>,
+    capacity: Vec<Vec<i64>>,
+}
+
+impl Rows {
+    fn new(frame: &Frame) -> Self {
+        let rules = rules(frame);
+        let mut requests: Vec<Vec<i64>> = frame.items.iter().map(|item| item.requests.clone()).collect();
+        for (row, _) in &rules {
+            for (requests, takes) in requests.iter_mut().zip(row) {
+                requests.push(i64::from(*takes));
+            }
+        }
+        let columns = frame.front.clone();
+        let capacity = columns.iter().map(|&column| {
+            let real = frame.capacity(column).iter().copied().take(frame.width);
+            real.chain(rules.iter().map(|(_, limit)| i64::from(*limit))).collect()
+        });
+        let capacity = capacity.collect();
+        Self { width: frame.width + rules.len(), requests, columns, capacity }
+    }
+}
+
+/// Rules of the form "at most so many units of these items a bin": what a unit of each item takes, and the limit.
+fn rules(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
+    let count = frame.items.len();
+    let mut rules: Vec<(Vec<u32>, u32)> = Vec::new();
+    for (index, group) in frame.problem.groups.iter().enumerate() {
+        let mut row = vec![0; count];
+        for (item, takes) in frame.items.iter().zip(&mut row) {
+            // A member that does not impose the limit may exceed it where no owner is.
+            if item.owns.contains(&index) {
+                *takes = item.members.iter().find(|(of, _)| *of == index).map_or(0, |(_, units)| *units);
+            }
+        }
+        rules.push((row, group.limit));
+    }
+    // Items that keep to themselves and pairwise off each other: one unit of them all a bin.
+    let mut open: Vec<usize> = (0..count).filter(|&item| frame.items[item].solitary).collect();
+    while let Some(&first) = open.first() {
+        let mut clique = vec![first];
+        for &item in &open[1..] {
+            if clique.iter().all(|other| frame.items[item].rivals.contains(other)) {
+                clique.push(item);
+            }
+        }
+        open.retain(|item| !clique.contains(item));
+        let mut row = vec![0; count];
+        clique.into_iter().for_each(|item| row[item] = 1);
+        rules.push((row, 1));
+    }
+    let weight = |(row, limit): &(Vec<u32>, u32)| {
+        let units = row.iter().zip(&frame.items).map(|(takes, item)| u64::from(*takes) * u64::from(item.count));
+        units.sum::<u64>() / u64::from((*limit).max(1))
+    };
+    rules.retain(|rule| weight(rule) > 1);
+    rules.sort_by_key(|rule| std::cmp::Reverse(weight(rule)));
+    rules.truncate(MOST_RULES);
+    rules
+}
 
 /// Prices of resources and worths of units.
 pub(crate) struct Prices {
@@ -35,10 +108,10 @@ impl Prices {
 /// Finds good prices for the frame's items.
 pub(crate) fn prices(frame: &Frame) -> Prices {
     let counts: Vec<u32> = frame.items.iter().map(|item| item.count).collect();
-    let guess = by_signature(frame);
-    let columns: Vec<usize> = frame.front.clone();
-    let mut lambda = support(frame, &columns, &guess);
-    let mut best = worths(frame, &columns, &lambda).0;
+    let rows = Rows::new(frame);
+    let guess = by_signature(frame, &rows);
+    let mut lambda = support(frame, &rows, &guess);
+    let mut best = worths(frame, &rows, &lambda).0;
     let value = |worth: &[f64]| {
         worth.iter().zip(&counts).map(|(worth, count)| worth * f64::from(*count)).sum::<f64>()
     };
@@ -46,17 +119,17 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
     // Ascent: a column's prices move towards the resources for which it is the bottleneck.
     let rounds = if frame.items.len() > 5000 { 4 } else { 40 };
     for round in 0..rounds {
-        let (_, argmin) = worths(frame, &columns, &lambda);
-        let mut pull = vec![vec![0.0; frame.width]; columns.len()];
+        let (_, argmin) = worths(frame, &rows, &lambda);
+        let mut pull = vec![vec![0.0; rows.width]; rows.columns.len()];
         for (item, at) in argmin.iter().enumerate() {
             let Some(at) = *at else { continue };
-            for (pull, request) in pull[at].iter_mut().zip(&frame.items[item].requests) {
+            for (pull, request) in pull[at].iter_mut().zip(&rows.requests[item]) {
                 *pull += f64::from(counts[item]) * *request as f64;
             }
         }
         let step = 0.5 / (1.0 + f64::from(round));
         for (at, pull) in pull.iter().enumerate() {
-            let capacity = frame.capacity(columns[at]);
+            let capacity = &rows.capacity[at];
             let shares: Vec<f64> =
                 pull.iter().zip(capacity).map(|(p, c)| if *c > 0 { p / *c as f64 } else { 0.0 }).collect();
             let most = shares.iter().copied().fold(0.0, f64::max);
@@ -66,9 +139,9 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
             for (price, share) in lambda[at].iter_mut().zip(&shares) {
                 *price *= (step * (share / most - 1.0)).exp();
             }
-            saturate(&mut lambda[at], capacity, frame.cost(columns[at]));
+            saturate(&mut lambda[at], capacity, frame.cost(rows.columns[at]));
         }
-        let (worth, _) = worths(frame, &columns, &lambda);
+        let (worth, _) = worths(frame, &rows, &lambda);
         let now = value(&worth);
         if now > top {
             top = now;
@@ -88,34 +161,33 @@ fn saturate(prices: &mut [f64], capacity: &[i64], cost: u64) {
 }
 
 /// A first guess: for the items of one signature the best prices shared by all their columns.
-fn by_signature(frame: &Frame) -> Vec<f64> {
+fn by_signature(frame: &Frame, rows: &Rows) -> Vec<f64> {
     let mut worth = vec![0.0; frame.items.len()];
     for (index, signature) in frame.signatures.iter().enumerate() {
         let members: Vec<usize> =
             (0..frame.items.len()).filter(|item| frame.items[*item].signature == index).collect();
-        let mut total = vec![0.0; frame.width];
+        let mut total = vec![0.0; rows.width];
         for &item in &members {
-            for (total, request) in total.iter_mut().zip(&frame.items[item].requests) {
+            for (total, request) in total.iter_mut().zip(&rows.requests[item]) {
                 *total += *request as f64 * f64::from(frame.items[item].count);
             }
         }
         let scale: Vec<f64> =
             total.iter().map(|total| if *total > 0.0 { 1.0 / total } else { 0.0 }).collect();
-        let columns: Vec<usize> =
-            frame.front.iter().copied().filter(|column| signature.contains(*column)).collect();
-        let rows: Vec<Vec<f64>> = columns
+        let open: Vec<usize> =
+            (0..rows.columns.len()).filter(|&at| signature.contains(rows.columns[at])).collect();
+        let full: Vec<Vec<f64>> = open
             .iter()
-            .map(|column| {
-                frame.capacity(*column).iter().zip(&scale).map(|(room, scale)| *room as f64 * scale).collect()
-            })
+            .map(|&at| rows.capacity[at].iter().zip(&scale).map(|(room, scale)| *room as f64 * scale).collect())
             .collect();
-        let most = columns.iter().map(|column| frame.cost(*column)).max().unwrap_or(1).max(1) as f64;
-        let limits: Vec<f64> = columns.iter().map(|column| frame.cost(*column) as f64 / most).collect();
+        let cost = |at: &usize| frame.cost(rows.columns[*at]);
+        let most = open.iter().map(cost).max().unwrap_or(1).max(1) as f64;
+        let limits: Vec<f64> = open.iter().map(|at| cost(at) as f64 / most).collect();
         let value: Vec<f64> = scale.iter().map(|scale| if *scale > 0.0 { 1.0 } else { 0.0 }).collect();
         // A resource that no column has makes the programme unbounded; such items have no place anyway.
-        let (shared, _) = lp::maximise(&value, &rows, &limits);
+        let (shared, _) = lp::maximise(&value, &full, &limits);
         for &item in &members {
-            let requests = frame.items[item].requests.iter().zip(&shared).zip(&scale);
+            let requests = rows.requests[item].iter().zip(&shared).zip(&scale);
             worth[item] =
                 requests.map(|((request, price), scale)| *request as f64 * price * scale).sum::<f64>() * most;
         }
@@ -124,31 +196,30 @@ fn by_signature(frame: &Frame) -> Vec<f64> {
 }
 
 /// For each column the cheapest prices at which no item is worth more than its requests, scaled to the column's cost.
-fn support(frame: &Frame, columns: &[usize], worth: &[f64]) -> Vec<Vec<f64>> {
-    let mut lambda = Vec::with_capacity(columns.len());
+fn support(frame: &Frame, rows: &Rows, worth: &[f64]) -> Vec<Vec<f64>> {
+    let mut lambda = Vec::with_capacity(rows.columns.len());
     let mut previous: Vec<usize> = Vec::new();
-    for &column in columns {
-        let capacity = frame.capacity(column);
+    for (&column, capacity) in rows.columns.iter().zip(&rows.capacity) {
         let holds =
             |item: usize| frame.allows(item, column) && frame.fits(&frame.items[item].requests, column);
         let members: Vec<usize> = (0..frame.items.len()).filter(|item| holds(*item)).collect();
         // Only few items matter: add the one that is worth most against the prices until none is.
         let mut chosen: Vec<usize> = previous.iter().copied().filter(|item| holds(*item)).collect();
-        let mut prices = vec![0.0; frame.width];
+        let mut prices = vec![0.0; rows.width];
         for _ in 0..12 {
             let share = |item: usize, r: usize| {
-                if capacity[r] > 0 { frame.items[item].requests[r] as f64 / capacity[r] as f64 } else { 0.0 }
+                if capacity[r] > 0 { rows.requests[item][r] as f64 / capacity[r] as f64 } else { 0.0 }
             };
             if !chosen.is_empty() {
                 let most = chosen.iter().map(|item| worth[*item]).fold(1e-9, f64::max);
                 let value: Vec<f64> = chosen.iter().map(|item| worth[*item] / most).collect();
-                let rows: Vec<Vec<f64>> =
-                    (0..frame.width).map(|r| chosen.iter().map(|item| share(*item, r)).collect()).collect();
-                let (_, duals) = lp::maximise(&value, &rows, &vec![1.0; frame.width]);
+                let shares: Vec<Vec<f64>> =
+                    (0..rows.width).map(|r| chosen.iter().map(|item| share(*item, r)).collect()).collect();
+                let (_, duals) = lp::maximise(&value, &shares, &vec![1.0; rows.width]);
                 prices = duals.iter().map(|dual| dual * most).collect();
             }
             let excess = |item: usize| {
-                let covered: f64 = (0..frame.width).map(|r| share(item, r) * prices[r]).sum();
+                let covered: f64 = (0..rows.width).map(|r| share(item, r) * prices[r]).sum();
                 worth[item] - covered
             };
             let worst = members
@@ -175,13 +246,13 @@ fn support(frame: &Frame, columns: &[usize], worth: &[f64]) -> Vec<Vec<f64>> {
 }
 
 /// The worth of each item, and the column that sets it.
-fn worths(frame: &Frame, columns: &[usize], lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
+fn worths(frame: &Frame, rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
     let mut worth = vec![f64::INFINITY; frame.items.len()];
     let mut argmin = vec![None; frame.items.len()];
     for (item, wanted) in frame.items.iter().enumerate() {
-        for (at, &column) in columns.iter().enumerate() {
+        for (at, &column) in rows.columns.iter().enumerate() {
             let value: f64 =
-                lambda[at].iter().zip(&wanted.requests).map(|(price, request)| price * *request as f64).sum();
+                lambda[at].iter().zip(&rows.requests[item]).map(|(price, request)| price * *request as f64).sum();
             if value < worth[item] && frame.allows(item, column) && frame.fits(&wanted.requests, column) {
                 worth[item] = value;
                 argmin[item] = Some(at);
