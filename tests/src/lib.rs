@@ -1,3 +1,4 @@
 //! What the tests share: builders, strategies and generated problems.
 
+pub mod kit;
 pub mod workloads;

@@ -1,0 +1,166 @@
+//! What must hold of every plan, on snapshots made by chance.
+
+use std::collections::BTreeSet;
+
+use model::{
+    AffinityTerm, NodePool, ObjectName, Plan, Pod, PodSpec, PoolStatus, Requirement, Requirements, Snapshot,
+    Taint, TaintEffect, Undefined, audit, labels,
+};
+use planner::{PROVISION, decide};
+use proptest::prelude::*;
+use tests::kit;
+
+fn unschedulable(plan: &Plan) -> BTreeSet<&ObjectName> {
+    plan.unschedulable.iter().map(|entry| &entry.pod).collect()
+}
+
+/// A pool like the first, which no pod can use: none tolerates its taint.
+fn unrelated(snapshot: &Snapshot) -> Option<NodePool> {
+    let first = snapshot.cluster.pools.iter().find(|pool| pool.status == PoolStatus::Ready)?;
+    let mut pool = first.clone();
+    pool.name = "unrelated".into();
+    pool.taints = vec![kit::taint("unrelated", TaintEffect::NoSchedule)];
+    pool.labels.insert("unrelated".into(), "true".into());
+    Some(pool)
+}
+
+fn has_neighbours(pod: &Pod, snapshot: &Snapshot) -> bool {
+    let spec = &pod.spec;
+    let hard = spec.spread.iter().any(|spread| spread.hard);
+    let meant = |term: &AffinityTerm| term.selects(&pod.name.namespace, &spec.labels);
+    let shunned = snapshot.cluster.pods.iter().flat_map(|pod| &pod.spec.anti_affinity).any(meant);
+    hard || shunned || !spec.affinity.is_empty() || !spec.anti_affinity.is_empty()
+}
+
+/// A way to house the pod alone on a new node, found by trying every offering of every pool without limits.
+fn brute_force(snapshot: &Snapshot, spec: &PodSpec) -> Option<String> {
+    let mut asks = spec.requests.clone();
+    snapshot.cluster.daemon_sets.iter().for_each(|set| asks.add(&set.spec.requests));
+    for pool in &snapshot.cluster.pools {
+        let limited = !pool.limits.0.is_empty() || pool.price_limit.is_some();
+        let choosy = pool.requirements.iter().any(|(_, requirement)| requirement.min_values.is_some());
+        let keeps_out = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule;
+        let taints: Vec<Taint> = pool.taints.iter().filter(keeps_out).cloned().collect();
+        if limited
+            || choosy
+            || pool.status != PoolStatus::Ready
+            || Taint::first_untolerated(&taints, &spec.tolerations).is_some()
+        {
+            continue;
+        }
+        for kind in snapshot.catalogue.types[&pool.node_class.name].iter() {
+            if asks.exceeds(&kind.allocatable()).is_some() {
+                continue;
+            }
+            for offering in kind.offerings.iter().filter(|offering| offering.available) {
+                let mut has = kind.requirements.clone();
+                for (key, requirement) in offering.requirements().iter() {
+                    has.replace(key, requirement.clone());
+                }
+                let needs = pool.node_requirements();
+                if has.intersects(&needs).is_err() {
+                    continue;
+                }
+                has.add_all(&needs);
+                let any = [Requirements::new()];
+                let terms = if spec.required.is_empty() { &any[..] } else { &spec.required };
+                let fits = terms.iter().any(|term| {
+                    let mut wants = spec.node_selector.clone();
+                    wants.add_all(term);
+                    has.compatible(&wants, Undefined::WellKnownAllowed).is_ok()
+                });
+                if fits {
+                    return Some(format!("{} of {} in {}", kind.name, pool.name, offering.zone));
+                }
+            }
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_plan_is_sound(snapshot in kit::snapshots()) {
+        let plan = decide(&snapshot, PROVISION);
+        let faults = audit(&plan, &snapshot);
+        prop_assert!(faults.is_empty(), "{}\n{plan:#?}", faults.join("\n"));
+    }
+
+    #[test]
+    fn the_order_of_inputs_does_not_matter(snapshot in kit::snapshots(), seed in any::<u64>()) {
+        let shuffled = kit::shuffle(snapshot.clone(), seed);
+        prop_assert_eq!(decide(&snapshot, PROVISION), decide(&shuffled, PROVISION));
+    }
+
+    #[test]
+    fn an_unrelated_pool_changes_nothing(snapshot in kit::snapshots()) {
+        let Some(pool) = unrelated(&snapshot) else { return Ok(()) };
+        let mut more = snapshot.clone();
+        more.cluster.pools.push(pool);
+        let (without, with) = (decide(&snapshot, PROVISION), decide(&more, PROVISION));
+        prop_assert_eq!(&without.nodes, &with.nodes);
+        prop_assert_eq!(&without.existing, &with.existing);
+        prop_assert_eq!(unschedulable(&without), unschedulable(&with));
+    }
+
+    #[test]
+    fn a_pod_refused_alone_fits_no_offering(snapshot in kit::snapshots()) {
+        let plan = decide(&snapshot, PROVISION);
+        for name in unschedulable(&plan) {
+            let pod = snapshot.cluster.pods.iter().find(|pod| pod.name == *name).unwrap();
+            if !pod.is_pending() || has_neighbours(pod, &snapshot) || !pod.volumes.is_empty() {
+                continue;
+            }
+            let mut alone = snapshot.clone();
+            alone.cluster.pods.retain(|other| other.name == *name || !other.is_pending());
+            if unschedulable(&decide(&alone, PROVISION)).contains(name) {
+                prop_assert_eq!(brute_force(&alone, &pod.spec), None, "pod {}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_plan_costs_less_than_its_bound(snapshot in kit::snapshots()) {
+        let plan = decide(&snapshot, PROVISION);
+        if let Some(bound) = plan.lower_bound {
+            prop_assert!(plan.price() >= bound, "{} is below {bound}", plan.price());
+        }
+    }
+}
+
+/// The snapshots must hold what they are for: some plans with nodes, with refusals, and on nodes that exist.
+#[test]
+fn the_snapshots_are_rich() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut nodes, mut refused, mut existing, mut pinned) = (0, 0, 0, 0);
+    for _ in 0..100 {
+        let snapshot = kit::snapshots().new_tree(&mut runner).unwrap().current();
+        let plan = decide(&snapshot, PROVISION);
+        nodes += plan.nodes.len();
+        refused += plan.unschedulable.len();
+        existing += plan.existing.values().map(Vec::len).sum::<usize>();
+        pinned += plan.nodes.iter().filter(|node| node.pinned.contains_key(labels::ZONE)).count();
+    }
+    assert!(
+        nodes > 100 && refused > 100 && existing > 50 && pinned > 10,
+        "{nodes} {refused} {existing} {pinned}"
+    );
+}
+
+/// The brute force itself finds a place where there is one, and none where there is none.
+#[test]
+fn brute_force_tells_a_place_from_none() {
+    let types = vec![kit::instance_type("m5.large", 2, 8, 96_000, &kit::ZONES)];
+    let snapshot = kit::snapshot(vec![kit::pool("a")], types, Vec::new());
+    let fits = kit::pod("p", "1", "1Gi");
+    let large = kit::pod("p", "4", "1Gi");
+    let arm = kit::with(kit::pod("p", "1", "1Gi"), |spec| {
+        spec.node_selector.add(labels::ARCH, Requirement::is_in(["arm64"]));
+    });
+    assert!(brute_force(&snapshot, &fits.spec).is_some());
+    assert!(brute_force(&snapshot, &large.spec).is_none());
+    assert!(brute_force(&snapshot, &arm.spec).is_none());
+}
