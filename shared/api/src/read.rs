@@ -125,7 +125,7 @@ pub enum ReadError {
         help: Option<String>,
         /// The text, unless it is large.
         #[source_code]
-        source_code: Option<NamedSource<String>>,
+        source_code: Option<Arc<NamedSource<String>>>,
         /// The place within it.
         #[label("here")]
         span: Option<SourceSpan>,
@@ -191,7 +191,7 @@ fn syntax(
 ) -> ReadError {
     let file = place.file.to_string();
     let shown = offset.filter(|_| text.len() <= MAX_EXCERPT);
-    let source_code = shown.map(|_| NamedSource::new(file, text.to_owned()));
+    let source_code = shown.map(|_| Arc::new(NamedSource::new(file, text.to_owned())));
     let span = shown.map(|offset| SourceSpan::from(offset.min(text.len().saturating_sub(1))));
     ReadError::Syntax { place, message, help, source_code, span }
 }

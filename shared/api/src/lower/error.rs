@@ -26,10 +26,10 @@ pub enum LowerError {
     #[error("the input holds no Kubernetes object")]
     #[diagnostic(code(lower::no_objects), help("give manifests, or dumps made by `kubectl get … -o yaml`"))]
     NoObjects,
-    /// The program was built without a catalogue.
-    #[error("there is no embedded catalogue of instance types")]
-    #[diagnostic(code(lower::no_catalogue), help("give instanceTypes in the case file"))]
-    NoCatalogue,
+    /// The embedded catalogue can't be read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Catalogue(#[from] catalog::CatalogError),
     /// Faults in the objects, in the order of their places.
     #[error("{}", count(faults))]
     #[diagnostic(code(lower::invalid))]
@@ -44,7 +44,7 @@ impl LowerError {
     /// Every fault that has a place.
     pub fn faults(&self) -> &[InputFault] {
         match self {
-            Self::NoObjects | Self::NoCatalogue => &[],
+            Self::NoObjects | Self::Catalogue(_) => &[],
             Self::Invalid { faults } => faults,
         }
     }

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use catalog::ClassShape;
 use model::{Cluster, Note, PodSpec};
 
 mod affinity;
 mod claims;
+mod class;
 mod daemons;
 mod defaults;
 mod draft;
@@ -43,6 +45,8 @@ pub struct LowerOptions {
 pub struct Lowered {
     /// The cluster.
     pub cluster: Cluster,
+    /// What instance types depend on, by EC2NodeClass.
+    pub classes: BTreeMap<String, ClassShape>,
     /// What the reader should know.
     pub notes: Vec<Note>,
 }
@@ -100,6 +104,22 @@ impl<'a> Lowering<'a> {
         spec
     }
 
+    /// The shape of each class; where none is given and one is assumed, that of every pool's.
+    fn classes(&mut self) -> BTreeMap<String, ClassShape> {
+        let mut shapes = BTreeMap::new();
+        for entry in &self.objects.classes {
+            let name = objects::name_of(&entry.object.metadata).name;
+            let (shape, notes) = class::shape(&name, &entry.object);
+            self.notes.extend(notes);
+            shapes.insert(name, shape);
+        }
+        if shapes.is_empty() && self.options.assume_node_class {
+            let pools = self.cluster.pools.iter();
+            shapes = pools.map(|pool| (pool.node_class.name.clone(), ClassShape::default())).collect();
+        }
+        shapes
+    }
+
     fn finish(mut self) -> Result<Lowered, LowerError> {
         if !self.faults.is_empty() {
             self.faults.sort();
@@ -115,6 +135,7 @@ impl<'a> Lowering<'a> {
         for node in missing {
             self.note(format!("Node {node}"), "pods run here, but the Node itself was not given");
         }
-        Ok(Lowered { cluster: self.cluster, notes: self.notes.into_iter().collect() })
+        let classes = self.classes();
+        Ok(Lowered { cluster: self.cluster, classes, notes: self.notes.into_iter().collect() })
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use catalog::{ClassShape, Ec2Catalogue};
 use jiff::Timestamp;
 use model::{Catalogue, InstanceType, Note, Settings, Snapshot};
 
 use super::error::LowerError;
-use super::objects::{Objects, name_of};
+use super::objects::Objects;
 use super::{LowerOptions, lower};
-use crate::crd;
 
 /// What can be bought.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub enum Types {
     /// What the catalogue that comes with the program says.
     #[default]
     Embedded,
+    /// What this catalogue says.
+    Ec2(Arc<Ec2Catalogue>),
     /// Just these, whatever the class.
     Given {
         /// The AWS Region.
@@ -42,45 +44,43 @@ pub struct SnapshotOptions {
 /// The snapshot that `objects` describe, with what the reader should know about it.
 pub fn snapshot(objects: &Objects, options: &SnapshotOptions) -> Result<(Snapshot, Vec<Note>), LowerError> {
     let lowered = lower(objects, &options.lower)?;
-    let mut classes: BTreeMap<String, Option<&crd::Ec2NodeClass>> =
-        lowered.cluster.pools.iter().map(|pool| (pool.node_class.name.clone(), None)).collect();
-    for entry in &objects.classes {
-        classes.insert(name_of(&entry.object.metadata).name, Some(&entry.object));
-    }
     let catalogue = match &options.types {
-        Types::Given { region, types } => given(region, types, &classes),
-        Types::Embedded => return Err(LowerError::NoCatalogue),
+        Types::Given { region, types } => given(region, types, &lowered.classes),
+        Types::Ec2(catalogue) => resolved(catalogue, &lowered.classes),
+        Types::Embedded => resolved(&catalog::embedded()?, &lowered.classes),
     };
     let (now, settings) = (options.now, options.settings.clone());
     Ok((Snapshot { now, settings, cluster: lowered.cluster, catalogue }, lowered.notes))
 }
 
+/// The types of EC2 as each class makes them; classes that are alike share theirs.
+fn resolved(ec2: &Ec2Catalogue, classes: &BTreeMap<String, ClassShape>) -> Catalogue {
+    let mut known: Vec<(&ClassShape, Arc<Vec<InstanceType>>)> = Vec::new();
+    let mut types = BTreeMap::new();
+    for (name, shape) in classes {
+        let shared = known.iter().find(|(other, _)| *other == shape).map(|(_, types)| types.clone());
+        let own = shared.unwrap_or_else(|| Arc::new(catalog::resolve(ec2, shape)));
+        known.push((shape, own.clone()));
+        types.insert(name.clone(), own);
+    }
+    Catalogue { region: ec2.region.clone(), types, illustrative_spot: ec2.spot_illustrative }
+}
+
 /// The given types for every class, in the zones that its subnets are in.
-fn given(
-    region: &str,
-    types: &[InstanceType],
-    classes: &BTreeMap<String, Option<&crd::Ec2NodeClass>>,
-) -> Catalogue {
+fn given(region: &str, types: &[InstanceType], classes: &BTreeMap<String, ClassShape>) -> Catalogue {
     let all = Arc::new(types.to_vec());
     let types = classes.iter().map(|(name, class)| {
-        let types = match class.and_then(zones) {
+        let types = match &class.zones {
             None => all.clone(),
-            Some(zones) => Arc::new(all.iter().map(|kind| within(kind, &zones)).collect()),
+            Some(zones) => Arc::new(all.iter().map(|kind| within(kind, zones)).collect()),
         };
         (name.clone(), types)
     });
     Catalogue { region: region.to_owned(), types: types.collect(), illustrative_spot: false }
 }
 
-/// The zones of a class's subnets, once they are known.
-fn zones(class: &crd::Ec2NodeClass) -> Option<BTreeSet<&str>> {
-    let subnets = class.status.as_ref().map(|status| status.subnets.as_slice()).unwrap_or_default();
-    let zones: BTreeSet<&str> = subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
-    if zones.is_empty() { None } else { Some(zones) }
-}
-
-fn within(kind: &InstanceType, zones: &BTreeSet<&str>) -> InstanceType {
+fn within(kind: &InstanceType, zones: &BTreeSet<String>) -> InstanceType {
     let mut kind = kind.clone();
-    kind.offerings.retain(|offering| zones.contains(offering.zone.as_str()));
+    kind.offerings.retain(|offering| zones.contains(&offering.zone));
     kind
 }

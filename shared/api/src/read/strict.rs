@@ -93,8 +93,12 @@ struct Reader<'de, 'p> {
 impl<'de, 'p> Reader<'de, 'p> {
     fn misfit(&self, expected: &str) -> Misfit {
         let help = match self.value {
-            Value::Bool(_) | Value::Number(_) if expected == "a text" => {
-                Some(format!("write it in quotes: \"{}\"", self.value))
+            // YAML has several words for them, so what was written is not known.
+            Value::Bool(_) if expected == "a text" => {
+                Some("write it in quotes: plain y, n, yes, no, on and off mean true or false".to_owned())
+            }
+            Value::Number(number) if expected == "a text" => {
+                Some(format!("write it in quotes: \"{number}\""))
             }
             _ => None,
         };

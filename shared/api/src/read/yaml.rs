@@ -14,7 +14,7 @@ use super::{Document, Origin, Place, ReadError, describe, place, syntax};
 pub(super) fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: 100,
+            max_depth: 64,
             max_nodes: 20_000_000,
             max_events: 40_000_000,
             max_aliases: 10_000,

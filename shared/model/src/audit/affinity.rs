@@ -14,6 +14,8 @@ struct Domain {
     placed: u64,
     /// Pods to be near that are not of the class, or were here before.
     company: u64,
+    /// Those of them that were here before.
+    before: u64,
 }
 
 pub(super) fn check(view: &View<'_>) -> Vec<String> {
@@ -64,7 +66,9 @@ fn judge(
             let company = if other == number { count.old } else { count.all() };
             let values = view.domains(&view.bins[bin], key);
             if let (1, true, Some(value)) = (values.len(), company > 0, values.first()) {
-                domains.entry(value.clone()).or_default().company += company;
+                let domain = domains.entry(value.clone()).or_default();
+                domain.company += company;
+                domain.before += count.old;
             }
         }
     }
@@ -82,8 +86,8 @@ fn judge(
         faults.push(format!("pods like {pod} must be together by {key}, but are in {} places", alone.len()));
     }
     if own && !alone.is_empty() {
-        // Only a pod that finds nobody anywhere it could go may be the first.
-        let elsewhere = domains.iter().filter(|(_, domain)| domain.company > 0).map(|(value, _)| value);
+        // Only a pod that finds nobody anywhere it could go may be the first. Pods placed with it may come after it.
+        let elsewhere = domains.iter().filter(|(_, domain)| domain.before > 0).map(|(value, _)| value);
         if let Some(value) = elsewhere.into_iter().find(|value| reachable(view, class, key, value)) {
             faults.push(format!(
                 "pods like {pod} are alone in {key} {lonely}, but must be near those in {value}"

@@ -81,19 +81,24 @@ pub(crate) fn options(
     // The chosen column is the cheapest, unless supplies or limits forbade it; what is cheaper than it is not had.
     columns.retain(|&column| universe.price(column) >= universe.price(chosen));
     columns.sort_by_key(|&column| (universe.price(column), column != chosen, column));
-    close(universe, template, &mut columns);
     let wanted = min_values(&universe.templates[template]);
-    let kept = prefix(universe, &columns, &wanted);
-    columns.retain(|&column| kept.contains(&universe.columns[column].type_index));
-    let relaxed = wanted.iter().any(|(key, min)| distinct(universe, &columns, key) < *min as usize);
-    if relaxed && packer.settings().min_values == MinValuesPolicy::Strict {
-        return None;
+    let mut closures = close(universe, template, &columns).into_iter().map(|mut columns| {
+        let kept = prefix(universe, &columns, &wanted);
+        columns.retain(|&column| kept.contains(&universe.columns[column].type_index));
+        let relaxed = wanted.iter().any(|(key, min)| distinct(universe, &columns, key) < *min as usize);
+        Options { columns, relaxed }
+    });
+    let first = closures.next()?;
+    if !first.relaxed {
+        return Some(first);
     }
-    Some(Options { columns, relaxed })
+    let strict = packer.settings().min_values == MinValuesPolicy::Strict;
+    closures.find(|options| !options.relaxed).or((!strict).then_some(first))
 }
 
-/// Drops columns until types × zones × capacity types of what is left are all among them.
-fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
+/// Subsets in which types × zones × capacity types are all among `columns`: over all its places if the first column's type
+/// allows that, and at the first column's place only.
+fn close(universe: &Universe, template: usize, columns: &[usize]) -> Vec<Vec<usize>> {
     let allowed: BTreeSet<usize> = columns.iter().copied().collect();
     let first = columns[0];
     let place = |column: usize| {
@@ -108,7 +113,7 @@ fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
             of_type.entry(type_index).or_default().push(index);
         }
     }
-    // With every zone and capacity type first; if the chosen type itself has a combination that won't do, with its own only.
+    let mut closures = Vec::new();
     for narrow in [false, true] {
         let inside: Vec<usize> =
             columns.iter().copied().filter(|&column| !narrow || place(column) == place(first)).collect();
@@ -121,15 +126,10 @@ fn close(universe: &Universe, template: usize, columns: &mut Vec<usize>) {
             })
         };
         if narrow || whole(universe.columns[first].type_index) {
-            *columns =
-                inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect();
-            break;
+            closures.push(inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect());
         }
     }
-    if columns.first() != Some(&first) {
-        columns.retain(|&column| column != first);
-        columns.insert(0, first);
-    }
+    closures
 }
 
 fn min_values(template: &Template) -> Vec<(String, u32)> {

@@ -86,14 +86,27 @@ impl<'a, 'x> Explainer<'a, 'x> {
                 best = Some((stage, reason));
             }
         }
-        let reason = match hint {
-            Hint::Topology { group, rule, key } => self.topology(group, key, rule),
+        let reason = match &hint {
+            Hint::Topology { group, rule, key } => self.topology(*group, *key, *rule),
             Hint::Columns | Hint::Packing { .. } => match best {
                 Some((_, reason)) => reason,
-                None => not_ready.unwrap_or(Reason::NoNodePool),
+                None => not_ready.or_else(|| self.crowded_out(&hint)).unwrap_or(Reason::NoNodePool),
             },
         };
         (Arc::new(reason), Arc::new(funnels))
+    }
+
+    /// Each rule by itself leaves something, and yet nothing could be had: only in combination, such as `minValues` over
+    /// what one claim can list together.
+    fn crowded_out(&self, hint: &Hint) -> Option<Reason> {
+        let Hint::Packing { columns } = hint else { return None };
+        let pool = self.universe.pool(columns.iter().next()?);
+        let wanted = pool.requirements.iter().find_map(|(key, requirement)| Some((key, requirement.min_values?)));
+        let name = pool.name.clone();
+        Some(match wanted {
+            Some((key, wants)) => Reason::MinValues { pool: name, key: key.to_owned(), wants, has: wants.saturating_sub(1) },
+            None => Reason::NoCapacity { pool: name, offerings: columns.count() },
+        })
     }
 
     fn topology(&self, group: usize, key: usize, rule: RuleName) -> Reason {

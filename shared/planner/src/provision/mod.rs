@@ -14,7 +14,7 @@ mod place;
 mod topology;
 mod universe;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{Effect, EventKind, Funnel, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable};
@@ -24,9 +24,12 @@ use classes::Class;
 use explain::{Explainer, Hint};
 use fleet::Fleet;
 use packing::Packer;
-use place::{Placement, Placer};
+use place::Placer;
 use topology::Topology;
 use universe::{Mentions, Universe};
+
+/// More attempts than this to keep neighbours' rules when pods are refused, and the plan stays as it is.
+const MAX_ATTEMPTS: usize = 8;
 
 /// Plans room for pending pods.
 pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
@@ -43,13 +46,41 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
         }
         None => true,
     });
+    // Others were placed by where a refused pod was to go: near it, or evenly with it. They are placed anew without it.
+    for attempt in 1.. {
+        let mut tried = Plan::default();
+        let refused = attempt_to_place(snapshot, &batch, &in_batch, &mut tried);
+        let out: BTreeSet<usize> = refused.iter().filter(|left| left.counted).flat_map(|left| &left.pods).copied().collect();
+        if out.is_empty() || attempt == MAX_ATTEMPTS {
+            failures.extend(refused.into_iter().map(|left| (left.pods, left.reason, left.funnels)));
+            (plan.nodes, plan.existing, plan.effects) = (tried.nodes, tried.existing, tried.effects);
+            plan.lower_bound = tried.lower_bound;
+            break;
+        }
+        batch.retain(|pod| !out.contains(pod));
+        let counted = refused.into_iter().filter(|left| left.counted);
+        failures.extend(counted.map(|left| (left.pods, left.reason, left.funnels)));
+    }
+    report(snapshot, failures, plan);
+}
 
-    let mentions = mentions(snapshot, &batch);
+/// Pods of one class that found no place.
+struct Refused {
+    pods: Vec<usize>,
+    reason: Arc<Reason>,
+    funnels: Arc<Vec<Funnel>>,
+    /// Where they were to go counted for others.
+    counted: bool,
+}
+
+fn attempt_to_place(snapshot: &Snapshot, batch: &[usize], in_batch: &BitSet, plan: &mut Plan) -> Vec<Refused> {
+    let pods = &snapshot.cluster.pods;
+    let mentions = mentions(snapshot, batch);
     let universe = Universe::new(snapshot, &mentions);
     let fleet = Fleet::new(snapshot, &mentions);
-    let classes = classes::group(snapshot, &batch);
+    let classes = classes::group(snapshot, batch);
     let strict: Vec<BitSet> = classes.iter().map(|class| strict(&universe, class)).collect();
-    let topology = Topology::new(snapshot, &universe, &fleet, &classes, &strict, &in_batch);
+    let topology = Topology::new(snapshot, &universe, &fleet, &classes, &strict, in_batch);
 
     let mut placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
     let mut packer = Packer::new(snapshot, &universe, &classes);
@@ -58,21 +89,19 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     let mut refused = Vec::new();
     while !waiting.is_empty() {
         let placed = placer.place(std::mem::take(&mut waiting));
-        for (class, pods, reason) in placed.failed {
-            refused.push((class, pods, reason));
-        }
+        refused.extend(placed.failed.into_iter().map(|(class, pods, hint)| (class, pods, hint, false)));
         for left in packer.pack(placed.demands, &mut placer) {
             // What the packer could not house may ask for less, if it still has a preference to give up.
             if left.variant + 1 < classes[left.class].variants.len() {
                 waiting.push((left.class, left.variant + 1, left.pods));
             } else {
-                refused.push((left.class, left.pods, left.reason));
+                let counted = placer.topology.counts_for_others(left.class);
+                refused.push((left.class, left.pods, left.reason, counted));
             }
         }
     }
 
-    for (pod, placement) in placer.placements() {
-        let Placement { node } = placement;
+    for (pod, node) in placer.placements() {
         plan.existing.entry(node.to_owned()).or_default().push(pods[pod].name.clone());
     }
     plan.existing.values_mut().for_each(|names| names.sort());
@@ -80,12 +109,12 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
 
     let explainer = Explainer::new(snapshot, &universe, &classes, &placer, &packer);
     let mut explained = BTreeMap::new();
-    for (class, pods, hint) in refused {
+    let explain = |(class, pods, hint, counted): (usize, Vec<usize>, Hint, bool)| {
         let (reason, funnels) =
             explained.entry((class, hint.clone())).or_insert_with(|| explainer.explain(class, hint)).clone();
-        failures.push((pods, reason, funnels));
-    }
-    report(snapshot, failures, plan);
+        Refused { pods, reason, funnels, counted }
+    };
+    refused.into_iter().map(explain).collect()
 }
 
 /// What each rule leaves of each pool's types for one pod, whether it finds a place or not.
@@ -133,7 +162,7 @@ fn fault(pod: &Pod) -> Option<Reason> {
 /// Only what the batch and bound pods' anti-affinity look at needs an index.
 fn mentions(snapshot: &Snapshot, batch: &[usize]) -> Mentions {
     let mut mentions = Mentions::default();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for &index in batch {
         let pod = &snapshot.cluster.pods[index];
         if seen.insert(Arc::as_ptr(&pod.spec)) {

@@ -133,7 +133,8 @@ impl<'a, 'u> Packer<'a, 'u> {
         let tier = Tier { columns: used.iter().collect(), members };
         let problem = self.problem(&tier, demands, placer);
         let solution = solver::solve(&problem);
-        self.bound = self.bound.saturating_add(solution.bound);
+        // The bound is for all that the solver placed: if some of it is turned down below, it proves nothing.
+        let mut bound = solution.bound;
         let mut taken = vec![0; tier.members.len()];
         for bin in &solution.bins {
             let template = self.universe.columns[tier.columns[bin.column]].template;
@@ -141,7 +142,10 @@ impl<'a, 'u> Packer<'a, 'u> {
                 solver::cheapest_columns(&problem, &bin.contents, template_family(&problem, bin.column));
             let ranked: Vec<usize> = ranked.into_iter().map(|column| tier.columns[column]).collect();
             let column = tier.columns[bin.column];
-            let Some(options) = claims::options(self, template, column, ranked) else { continue };
+            let Some(options) = claims::options(self, template, column, ranked) else {
+                bound = 0;
+                continue;
+            };
             let options = Rc::new(options);
             for _ in 0..bin.copies {
                 let mut pods = Vec::new();
@@ -164,6 +168,7 @@ impl<'a, 'u> Packer<'a, 'u> {
                 self.chosen.push(Chosen { column, options: options.clone(), pods, pinned });
             }
         }
+        self.bound = self.bound.saturating_add(bound);
         for (want, &member) in tier.members.iter().enumerate() {
             demands[member].pods.drain(..taken[want]);
         }

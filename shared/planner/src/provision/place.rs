@@ -29,11 +29,6 @@ pub(crate) struct Placed {
     pub failed: Vec<(usize, Vec<usize>, Hint)>,
 }
 
-/// A place on a node that exists.
-pub(crate) struct Placement<'s> {
-    pub node: &'s str,
-}
-
 /// A domain that a class can reach on new nodes.
 struct Choice {
     domain: Domain,
@@ -81,8 +76,8 @@ impl<'a, 'u> Placer<'a, 'u> {
     }
 
     /// Pods that found a node, with its name.
-    pub fn placements(&self) -> impl Iterator<Item = (usize, Placement<'_>)> {
-        self.on_nodes.iter().map(|&(pod, node)| (pod, Placement { node: &self.fleet.nodes[node].node.name }))
+    pub fn placements(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.on_nodes.iter().map(|&(pod, node)| (pod, self.fleet.nodes[node].node.name.as_str()))
     }
 
     /// Takes `(class, first variant, pods)` in queue order. A pod that finds nothing is tried again as long as others

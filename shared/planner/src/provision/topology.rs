@@ -320,9 +320,10 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// Whether no rule of any variant concerns the class and nobody counts it.
-    pub fn is_free(&self, class: usize) -> bool {
-        self.members[class].is_empty() && self.checks[class].iter().all(|checks| checks.is_empty())
+    /// Whether where a pod of the class goes matters to others, through a key other than hostname.
+    pub fn counts_for_others(&self, class: usize) -> bool {
+        let matters = |&group: &usize| !self.keys[self.groups[group].id.key].hostname;
+        self.members[class].iter().any(matters) || self.owned[class].iter().any(matters)
     }
 
     /// Keys other than hostname on which a new node for the class must be decided.

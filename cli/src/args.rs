@@ -1,0 +1,38 @@
+//! What was typed.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, explain, plan, test, validate};
+use crate::output::Color;
+
+/// Karpenter's job for Amazon EKS, from files: which nodes do these pods need, what do they cost, and why
+/// does this pod have none?
+#[derive(Debug, Parser)]
+#[command(name = "journeyman", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// When to colour
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say which nodes to launch for the pods that have none
+    Plan(plan::PlanArgs),
+    /// Say why a pod has no node, or why it goes where it goes
+    Explain(explain::ExplainArgs),
+    /// Run case files: unit tests for one's own NodePools
+    Test(test::TestArgs),
+    /// Report every fault of manifests, with its line
+    Validate(validate::ValidateArgs),
+    /// Print the CustomResourceDefinitions as YAML
+    Crds,
+    /// Print the JSON schema of case files
+    Schema,
+    /// Print shell completions
+    Completions(completions::CompletionsArgs),
+}

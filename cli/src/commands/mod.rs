@@ -1,0 +1,29 @@
+//! One file a subcommand.
+//!
+//! Return codes: 0 done, 1 a negative finding, 2 bad input or usage, 70 a bug of ours.
+
+use std::process::ExitCode;
+
+use crate::args::Command;
+use crate::output::Out;
+
+pub mod completions;
+mod crds;
+pub mod explain;
+pub mod plan;
+mod schema;
+pub mod test;
+pub mod validate;
+
+/// Runs what was asked for.
+pub fn run(command: &Command, out: &mut Out) -> miette::Result<ExitCode> {
+    match command {
+        Command::Plan(args) => plan::run(args, out),
+        Command::Explain(args) => explain::run(args, out),
+        Command::Test(args) => test::run(args, out),
+        Command::Validate(args) => validate::run(args, out),
+        Command::Crds => crds::run(out),
+        Command::Schema => schema::run(out),
+        Command::Completions(args) => completions::run(args, out),
+    }
+}

@@ -1,0 +1,6 @@
+//! Turning values into text for people.
+
+pub mod explain;
+pub mod plan;
+pub mod pods;
+pub mod text;

@@ -1,0 +1,104 @@
+//! EC2NodeClasses: what of them instance types depend on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::ClassShape;
+use catalog::class::{
+    AmiFamily, BlockDevice, CapacityReservation, InstanceStorePolicy, Kubelet, NetworkInterface,
+};
+use model::Note;
+use serde_json::{Map, Value};
+
+use crate::crd;
+
+/// The shape of a class, with what the reader should know about it.
+pub(super) fn shape(name: &str, class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
+    let spec = &class.spec;
+    let interfaces = spec.network_interfaces.iter().filter_map(|interface| {
+        Some(NetworkInterface {
+            card: u16::try_from(interface.network_card_index).ok()?,
+            device: u16::try_from(interface.device_index).ok()?,
+            efa_only: interface.interface_type == crd::InterfaceType::EfaOnly,
+        })
+    });
+    let interfaces: Vec<NetworkInterface> = interfaces.collect();
+    let devices = spec.block_device_mappings.iter().map(|mapping| BlockDevice {
+        device_name: mapping.device_name.clone(),
+        root_volume: mapping.root_volume,
+        size: mapping.ebs.as_ref().and_then(|ebs| ebs.volume_size.as_ref()?.0.parse().ok()),
+    });
+    let (reservations, notes) = reservations(name, class);
+    let shape = ClassShape {
+        ami_family: family(spec),
+        zones: zones(class),
+        kubelet: spec.kubelet.as_ref().map(kubelet).unwrap_or_default(),
+        block_devices: devices.collect(),
+        instance_store_policy: spec
+            .instance_store_policy
+            .map(|crd::InstanceStorePolicy::Raid0| InstanceStorePolicy::Raid0),
+        network_interfaces: if interfaces.is_empty() { None } else { Some(interfaces) },
+        connection_tracking: spec.connection_tracking.is_some(),
+        nested_virtualization: spec.cpu_options.and_then(|options| options.nested_virtualization)
+            == Some(crd::Switch::Enabled),
+        capacity_reservations: reservations,
+        ..ClassShape::default()
+    };
+    (shape, notes)
+}
+
+/// The family that is named, or that the alias is of; without either the image is the user's own.
+fn family(spec: &crd::Ec2NodeClassSpec) -> AmiFamily {
+    let named = spec.ami_family.map(|family| format!("{family:?}"));
+    let mut aliases = spec.ami_selector_terms.iter().filter_map(|term| term.alias.as_deref());
+    let alias = aliases.find_map(|alias| alias.split_once('@')).map(|(family, _)| family.to_owned());
+    named.or(alias).and_then(|name| AmiFamily::from_name(&name)).unwrap_or(AmiFamily::Custom)
+}
+
+/// The zones of its subnets, once they are known.
+pub(super) fn zones(class: &crd::Ec2NodeClass) -> Option<BTreeSet<String>> {
+    let subnets = class.status.as_ref().map(|status| status.subnets.as_slice()).unwrap_or_default();
+    let zones: BTreeSet<String> = subnets.iter().map(|subnet| subnet.zone.clone()).collect();
+    if zones.is_empty() { None } else { Some(zones) }
+}
+
+fn kubelet(written: &Map<String, Value>) -> Kubelet {
+    let number =
+        |key: &str| written.get(key).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let texts = |key: &str| -> BTreeMap<String, String> {
+        let entries = written.get(key).and_then(Value::as_object).into_iter().flatten();
+        let text = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        entries.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+    };
+    Kubelet {
+        max_pods: number("maxPods"),
+        pods_per_core: number("podsPerCore"),
+        system_reserved: texts("systemReserved"),
+        kube_reserved: texts("kubeReserved"),
+        eviction_hard: texts("evictionHard"),
+        eviction_soft: texts("evictionSoft"),
+    }
+}
+
+/// The reservations that the selectors found. How many instances they still hold only EC2 knows.
+fn reservations(name: &str, class: &crd::Ec2NodeClass) -> (Vec<CapacityReservation>, Vec<Note>) {
+    let found =
+        class.status.as_ref().map(|status| status.capacity_reservations.as_slice()).unwrap_or_default();
+    let reservations = found.iter().map(|found| CapacityReservation {
+        id: found.id.clone(),
+        instance_type: found.instance_type.clone(),
+        zone: found.availability_zone.clone(),
+        kind: found.reservation_type.clone(),
+        remaining: 0,
+        interruptible: found.interruptible,
+        expiring: found.state == "expiring",
+    });
+    let notes = found.iter().map(|found| Note {
+        place: format!("EC2NodeClass {name}"),
+        message: format!("how much {} still holds is not in its status: taken to be used up", found.id),
+    });
+    (reservations.collect(), notes.collect())
+}
