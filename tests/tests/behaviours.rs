@@ -84,15 +84,19 @@ mod tests {
                     Some((path, name)) => {
                         let text =
                             sources.get(path).unwrap_or_else(|| panic!("{id}: there is no file {path}"));
-                        let line = format!("fn {name}(");
-                        let marked = text.lines().collect::<Vec<_>>().windows(2).any(|pair| {
-                            pair[0].trim() == "#[test]" && pair[1].trim_start().starts_with(&line)
-                        });
-                        assert!(marked, "{id}: {path} has no test {name}");
+                        assert!(is_test(text, name), "{id}: {path} has no test {name}");
                     }
                     None => assert!(root().join(&test).is_file(), "{id}: there is no case file {test}"),
                 }
             }
         }
+    }
+
+    /// Whether `text` has a test of that name: a marked function, or a row of a macro that makes a test a row.
+    fn is_test(text: &str, name: &str) -> bool {
+        let (function, row) = (format!("fn {name}("), format!("{name} => \""));
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        lines.windows(2).any(|pair| pair[0] == "#[test]" && pair[1].starts_with(&function))
+            || lines.iter().any(|line| line.starts_with(&row))
     }
 }
