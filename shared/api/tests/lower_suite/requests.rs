@@ -65,7 +65,7 @@ fn core_prov_17_a_resize_counts_the_most_of_written_and_allotted() {
 fn wrong_units_are_faults_with_place_and_help() {
     #[rustfmt::skip]
     let table = [
-        ("{cpu: 1, memory: 1GB}", "input.yaml:6:67: spec.containers[0].resources.requests.memory", "did you mean 1Gi?"),
+        ("{cpu: 1, memory: 1GB}", "input.yaml:6:57: spec.containers[0].resources.requests.memory", "did you mean 1Gi?"),
         ("{cpu: 2 cores}", "spec.containers[0].resources.requests.cpu", "did you mean 2?"),
         ("{memory: 512 MB}", "spec.containers[0].resources.requests.memory", "did you mean 512Mi?"),
         ("{cpu: true}", "expected a quantity, found true or false", ""),
