@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{ObjectName, Pod, Snapshot};
 
-use crate::bill::Ledger;
+use crate::bill::{Charge, Ledger};
 use crate::chance::Chance;
 use crate::machine::Machine;
 use crate::observer::Observer;
@@ -128,6 +128,11 @@ impl World {
         self.snapshot.now
     }
 
+    /// Every instance there was, as it is charged.
+    pub fn charges(&self) -> &[Charge] {
+        self.ledger.charges()
+    }
+
     /// When the simulation ends.
     pub fn end(&self) -> Timestamp {
         self.end
@@ -135,15 +140,17 @@ impl World {
 
     /// Lets the next thing happen. `false` once the end is reached.
     pub fn step(&mut self) -> bool {
+        // Before time passes, the scheduler sees what happened, which may bring something to do sooner.
+        let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+        if next.is_none_or(|at| at > self.now()) {
+            self.settle_pods();
+        }
         let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= self.end) else {
             return false;
         };
         let ((at, _), event) = entry.remove_entry();
-        if at > self.now() {
-            self.settle_pods();
-            self.ledger.pass(at, self.bound());
-            self.snapshot.now = at;
-        }
+        self.ledger.pass(at, self.records.bound_now);
+        self.snapshot.now = at;
         self.happen(event);
         true
     }
@@ -205,11 +212,6 @@ impl World {
     pub(crate) fn pod_mut(&mut self, name: &ObjectName) -> Option<&mut Pod> {
         let index = *self.pod_at.get(name)?;
         self.snapshot.cluster.pods.get_mut(index)
-    }
-
-    /// How many pods of workloads are on nodes.
-    fn bound(&self) -> u64 {
-        self.records.bound_now
     }
 
     fn hour(&mut self) {
