@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, explain, plan, test, validate};
+use crate::commands::{catalog, completions, explain, plan, simulate, test, validate};
 use crate::output::Color;
 
 /// Karpenter's job for Amazon EKS, from files: which nodes do these pods need, what do they cost, and why
@@ -29,6 +29,11 @@ pub enum Command {
     Test(test::TestArgs),
     /// Report every fault of manifests, with its line
     Validate(validate::ValidateArgs),
+    /// Look up EC2 instance types
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
+    /// Simulate a day on a virtual clock, with the real planner, and what it costs
+    Simulate(simulate::SimulateArgs),
     /// Print the CustomResourceDefinitions as YAML
     Crds,
     /// Print the JSON schema of case files

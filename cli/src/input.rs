@@ -56,15 +56,26 @@ pub fn files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     Ok(files)
 }
 
-/// Reads one file, or standard input for `-`.
+/// Reads one file of text, or standard input for `-`.
 pub fn read(path: &Path) -> Result<Source, InputError> {
-    let stdin = path.as_os_str() == "-";
-    let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    let name = name(path);
+    let text = api::read::text(&name, &bytes(path)?)?.to_owned();
+    Ok(Source { name, text })
+}
+
+/// What an input is called in messages.
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads one file of whatever, or standard input for `-`.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, InputError> {
+    let name = name(path);
     let unreadable = |source| InputError::Unreadable { name: name.clone(), source };
     // One byte more than the limit tells a file at the limit from one above it, without reading on.
     let limit = MAX_BYTES as u64 + 1;
     let mut bytes = Vec::new();
-    if stdin {
+    if path.as_os_str() == "-" {
         io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
     } else {
         let file = File::open(path).map_err(unreadable)?;
@@ -72,8 +83,7 @@ pub fn read(path: &Path) -> Result<Source, InputError> {
         check_size(&name, usize::try_from(size).unwrap_or(usize::MAX))?;
         file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
     }
-    let text = api::read::text(&name, &bytes)?.to_owned();
-    Ok(Source { name, text })
+    Ok(bytes)
 }
 
 /// Adds the manifests below `folder`. Hidden entries and links to folders are left alone: the first are tools'

@@ -1,12 +1,14 @@
 //! From what was typed to a snapshot: which inputs, which settings, what time it is.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use api::case::{Case, CaseError};
 use api::lower::{
     DefaultSpread, DefaultSpreadError, LowerError, LowerOptions, Objects, SnapshotOptions, Types, snapshot,
 };
 use api::read::{Document, ReadError, read_documents};
+use catalog::CatalogError;
 use jiff::Timestamp;
 use miette::Diagnostic;
 use model::{MicroUsd, MinValuesPolicy, Note, PreferencePolicy, Settings, Snapshot};
@@ -35,6 +37,9 @@ pub struct WorldArgs {
     /// A scheduler configuration with podTopologySpread.defaultConstraints
     #[arg(long, value_name = "FILE")]
     default_spread: Option<PathBuf>,
+    /// A catalogue made by `catalog refresh` instead of the embedded one
+    #[arg(long, value_name = "FILE")]
+    catalogue: Option<PathBuf>,
 }
 
 /// `--preferences`.
@@ -75,6 +80,10 @@ pub enum WorldError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Case(#[from] CaseError),
+
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Catalogue(#[from] CatalogError),
 
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -151,7 +160,10 @@ impl WorldArgs {
                 fee_per_node: self.fee_per_node.unwrap_or_default(),
             },
             lower: LowerOptions { default_spread, assume_node_class: false },
-            types: Types::Embedded,
+            types: match &self.catalogue {
+                None => Types::Embedded,
+                Some(path) => Types::Ec2(Arc::new(catalog::decode(&input::bytes(path)?)?)),
+            },
         })
     }
 }

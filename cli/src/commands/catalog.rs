@@ -1,15 +1,19 @@
 //! `journeyman catalog`: looking up EC2 instance types.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use catalog::select::{cpu, memory_mib};
-use catalog::{ClassShape, Ec2Catalogue, Listing, Selector, Sort, embedded, resolve, select};
+use catalog::{ClassShape, Ec2Catalogue, Listing, Selector, Sort, decode, embedded, resolve, select};
 use clap::Subcommand;
 use miette::IntoDiagnostic;
 use model::{CapacityType, InstanceType, MicroUsd, Quantity, Requirement, labels};
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "aws")]
+use crate::commands::refresh;
+use crate::input;
 use crate::output::Out;
 use crate::show::text::{Align, count, table, usd};
 
@@ -18,6 +22,9 @@ use crate::show::text::{Align, count, table, usd};
 pub enum CatalogCommand {
     /// List instance types that have what is asked for
     List(ListArgs),
+    /// Make a catalogue from what EC2 answers
+    #[cfg(feature = "aws")]
+    Refresh(refresh::RefreshArgs),
 }
 
 /// What `catalog list` is told.
@@ -56,6 +63,9 @@ pub struct ListArgs {
     /// What comes first
     #[arg(long, value_enum, default_value_t)]
     sort: Order,
+    /// A catalogue made by `catalog refresh` instead of the embedded one
+    #[arg(long, value_name = "FILE")]
+    catalogue: Option<PathBuf>,
     /// A table for people, or JSON for programs
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
@@ -123,11 +133,16 @@ fn capacity_type(text: &str) -> Result<CapacityType, String> {
 pub fn run(command: &CatalogCommand, out: &mut Out) -> miette::Result<ExitCode> {
     match command {
         CatalogCommand::List(args) => list(args, out),
+        #[cfg(feature = "aws")]
+        CatalogCommand::Refresh(args) => refresh::run(args, out),
     }
 }
 
 fn list(args: &ListArgs, out: &mut Out) -> miette::Result<ExitCode> {
-    let catalogue = embedded()?;
+    let catalogue = match &args.catalogue {
+        None => embedded()?,
+        Some(path) => decode(&input::bytes(path)?)?,
+    };
     let types = resolve(&catalogue, &ClassShape::default());
     let listings = select(&types, &args.selector());
     match args.output {

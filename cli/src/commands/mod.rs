@@ -7,11 +7,15 @@ use std::process::ExitCode;
 use crate::args::Command;
 use crate::output::Out;
 
+pub mod catalog;
 pub mod completions;
 mod crds;
 pub mod explain;
 pub mod plan;
+#[cfg(feature = "aws")]
+pub mod refresh;
 mod schema;
+pub mod simulate;
 pub mod test;
 pub mod validate;
 
@@ -22,7 +26,9 @@ pub fn run(command: &Command, out: &mut Out) -> miette::Result<ExitCode> {
         Command::Explain(args) => explain::run(args, out),
         Command::Test(args) => test::run(args, out),
         Command::Validate(args) => validate::run(args, out),
+        Command::Catalog(command) => catalog::run(command, out),
         Command::Crds => crds::run(out),
+        Command::Simulate(args) => simulate::run(args, out),
         Command::Schema => schema::run(out),
         Command::Completions(args) => completions::run(args, out),
     }

@@ -37,8 +37,8 @@ pub const USD_PER_HOUR: &str = "journeyman.dev/usd-per-hour";
 /// On a pod `true` or a duration, on a node `true`: not to be disrupted.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 
-/// Label keys under `karpenter.k8s.aws/` that describe an EC2 instance type.
-pub const EC2: [&str; 26] = [
+/// Label keys under `karpenter.k8s.aws/` that describe an instance type.
+pub const INSTANCE: [&str; 26] = [
     "karpenter.k8s.aws/instance-cpu",
     "karpenter.k8s.aws/instance-cpu-manufacturer",
     "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
@@ -74,7 +74,7 @@ const KUBERNETES: [&str; 9] =
 /// from the instance type or the offering.
 pub fn is_well_known(key: &str) -> bool {
     KUBERNETES.contains(&key)
-        || EC2.contains(&key)
+        || INSTANCE.contains(&key)
         || matches!(key, RESERVATION_TYPE | RESERVATION_INTERRUPTIBLE | USD_PER_HOUR)
 }
 

@@ -27,6 +27,9 @@ fn zones() -> impl Strategy<Value = Vec<&'static str>> {
     (1_usize..8).prop_map(|mask| (0..3).filter(|bit| mask >> bit & 1 == 1).map(|bit| ZONES[bit]).collect())
 }
 
+/// Cores, GiB a core, zones, price in percent of the usual, arm64, reserved instances, which offerings are sold out.
+type TypeShape = (i64, i64, Vec<&'static str>, u64, bool, Option<u32>, u8);
+
 fn types() -> impl Strategy<Value = Vec<InstanceType>> {
     let shape = (
         select(vec![1_i64, 2, 4, 8, 16]),
@@ -38,7 +41,7 @@ fn types() -> impl Strategy<Value = Vec<InstanceType>> {
         any::<u8>(),
     );
     vec(shape, 3..=12).prop_map(|shapes| {
-        let build = |(index, shape): (usize, (i64, i64, Vec<&str>, u64, bool, Option<u32>, u8))| {
+        let build = |(index, shape): (usize, TypeShape)| {
             let (cores, ratio, zones, percent, arm, reserved, sold_out) = shape;
             let price = (cores as u64 * 30_000 + (cores * ratio) as u64 * 4_000) * percent / 100;
             let family = ["c5", "m5", "r5"][index % 3];
@@ -73,6 +76,7 @@ fn requirement() -> impl Strategy<Value = (String, Requirement)> {
     ]
 }
 
+/// Weight, requirements, taint, how it sets `team`, limits, minValues, price limit, broken.
 type PoolShape = (
     u32,
     Vec<(String, Requirement)>,
@@ -168,6 +172,23 @@ fn neighbours() -> impl Strategy<Value = PodSpec> {
         })
 }
 
+/// A label with what is asked of it.
+type Label = (String, Requirement);
+/// App, cpu, memory, selector, terms, preference, team, tolerates, neighbours, port, volume.
+type SpecShape = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<Label>,
+    Vec<Label>,
+    Option<Label>,
+    Option<&'static str>,
+    bool,
+    PodSpec,
+    Option<u16>,
+    Option<(Vec<&'static str>, bool)>,
+);
+
 fn specs() -> impl Strategy<Value = Vec<Shape>> {
     let shape = (
         select(APPS.to_vec()),
@@ -182,20 +203,8 @@ fn specs() -> impl Strategy<Value = Vec<Shape>> {
         prop::option::weighted(0.15, 8_080_u16..8_082),
         prop::option::weighted(0.2, (zones(), any::<bool>())),
     );
-    let build = |shape| {
-        let (app, cpu, memory, selects, terms, prefers, team, tolerates, mut spec, port, volume): (
-            &str,
-            &str,
-            &str,
-            Option<(String, Requirement)>,
-            Vec<(String, Requirement)>,
-            Option<(String, Requirement)>,
-            Option<&str>,
-            bool,
-            PodSpec,
-            Option<u16>,
-            Option<(Vec<&'static str>, bool)>,
-        ) = shape;
+    let build = |shape: SpecShape| {
+        let (app, cpu, memory, selects, terms, prefers, team, tolerates, mut spec, port, volume) = shape;
         spec.labels.insert("app".into(), app.into());
         spec.requests = amounts(cpu, memory);
         if let Some((key, requirement)) = selects.filter(|(key, _)| key != labels::USD_PER_HOUR) {
@@ -235,6 +244,7 @@ fn make(name: &str, shape: &Shape) -> Pod {
     pod
 }
 
+/// Type, zone, Spot, pool, deleting, limited volumes, the specs of its pods.
 type NodeShape = (Index, Index, bool, Option<Index>, bool, bool, Vec<Index>);
 
 fn existing(

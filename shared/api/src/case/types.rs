@@ -178,7 +178,7 @@ fn requirements(
             if values.is_empty() { Requirement::does_not_exist() } else { Requirement::is_in(values) };
         requirements.replace(key, wanted);
     };
-    for key in labels::EC2 {
+    for key in labels::INSTANCE {
         set(key, BTreeSet::new());
     }
     set(labels::WINDOWS_BUILD, BTreeSet::new());

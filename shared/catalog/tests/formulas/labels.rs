@@ -21,8 +21,8 @@ fn aws_c93_every_label_can_be_asked_for_alone_and_together() {
         assert!(g4dn.requirements.compatible(&other, Undefined::Refused).is_err(), "{key}");
     }
     assert!(g4dn.requirements.compatible(&all, Undefined::Refused).is_ok());
-    let known = |key: &&str| !key.contains("placement-group");
-    for key in labels::EC2.iter().filter(known) {
+    let known = |key: &&&str| !key.contains("placement-group");
+    for key in labels::INSTANCE.iter().filter(known) {
         assert!(g4dn.requirements.get(key).is_some(), "{key} is missing");
     }
 }

@@ -36,7 +36,9 @@ fn aws_c116_one_offering_a_zone_and_capacity_type() {
 fn zones_are_those_of_the_type_and_of_the_class() {
     let zones = BTreeSet::from(["us-east-1b".to_owned(), "us-east-1c".to_owned(), "eu-west-1a".to_owned()]);
     let class = ClassShape { zones: Some(zones), ..ClassShape::default() };
-    let kind = changed("m5.large", &class, |kind| drop(kind.zones.remove("us-east-1c")));
+    let kind = changed("m5.large", &class, |kind| {
+        kind.zones.remove("us-east-1c");
+    });
     let zones: BTreeSet<_> = kind.offerings.iter().map(|offering| offering.zone.as_str()).collect();
     assert_eq!(zones, BTreeSet::from(["us-east-1b"]));
     assert_eq!(kind.requirements.get(labels::ZONE).unwrap().single(), Some("us-east-1b"));
@@ -91,7 +93,7 @@ fn aws_c128_c129_c130_c131_what_a_class_asks_of_a_type() {
         placement_group: Some(PlacementGroup { id: "pg".into(), strategy: strategy.into(), partitions: 0 }),
         ..class()
     };
-    use Incompatibility::*;
+    use Incompatibility::{ConnectionTracking, NestedVirtualization, NetworkInterfaces};
     #[rustfmt::skip]
     let table = [
         ("m5.large", class(), None),
@@ -104,7 +106,7 @@ fn aws_c128_c129_c130_c131_what_a_class_asks_of_a_type() {
         ("t3.large", ClassShape { connection_tracking: true, ..class() }, None),
         ("t3.large", ClassShape { nested_virtualization: true, ..class() }, Some(NestedVirtualization)),
         ("m5.large", group("cluster"), None),
-        ("t3.large", group("cluster"), Some(PlacementGroup)),
+        ("t3.large", group("cluster"), Some(Incompatibility::PlacementGroup)),
         ("t3.large", group("spread"), None),
     ];
     for (name, class, expected) in table {

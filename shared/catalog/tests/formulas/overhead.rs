@@ -83,8 +83,8 @@ fn aws_c102_hard_eviction_of_memory() {
     let table = [
         (None, quantity("100Mi")),
         (Some("500Mi"), quantity("500Mi")),
-        (Some("10%"), model::Quantity::from_units((7577_i64 * (1 << 20)).div_ceil(10))),
-        (Some("2.5%"), model::Quantity::from_units((7577_i64 * (1 << 20)).div_ceil(40))),
+        (Some("10%"), model::Quantity::from_units((7577 * (1 << 20) + 9) / 10)),
+        (Some("2.5%"), model::Quantity::from_units((7577 * (1 << 20) + 39) / 40)),
         (Some("100%"), quantity("0")),
         (Some("0%"), quantity("0")),
         (Some("much"), quantity("100Mi")),

@@ -81,12 +81,19 @@ pub(super) enum Due {
 }
 
 fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>) -> Due {
+    // The next pod of a StatefulSet only starts when this one is gone: room for it may be made early.
+    let comes_back = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
     let moves = pod.node.as_deref().and_then(|node| nodes.get(node)).is_some_and(|node| node.deleting);
     if pod.is_pending() {
         Due::Must
-    } else if !moves || pod.daemon || pod.mirror || pod.terminating || pod.phase == Phase::Terminal {
+    } else if !moves
+        || pod.daemon
+        || pod.mirror
+        || (pod.terminating && !comes_back)
+        || pod.phase == Phase::Terminal
+    {
         Due::Stays
-    } else if pod.do_not_disrupt.is_some() {
+    } else if pod.do_not_disrupt.is_some() || pod.terminating {
         Due::May
     } else {
         Due::Must

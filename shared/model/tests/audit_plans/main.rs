@@ -1,4 +1,5 @@
 //! The judge of plans finds what is wrong with broken ones, and nothing wrong with sound ones.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: what is missing should stop the test")]
 
 mod held;
 mod neighbours;

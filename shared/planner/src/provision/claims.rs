@@ -126,7 +126,9 @@ fn close(universe: &Universe, template: usize, columns: &[usize]) -> Vec<Vec<usi
             })
         };
         if narrow || whole(universe.columns[first].type_index) {
-            closures.push(inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect());
+            closures.push(
+                inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect(),
+            );
         }
     }
     closures
@@ -289,9 +291,7 @@ fn requirements(universe: &Universe, template: &Template, offers: &[Offer], bin:
         }
     }
     for (key, value) in &bin.pinned {
-        if !labels::is_well_known(key) {
-            requirements.add(key, Requirement::is_in([value.as_str()]));
-        }
+        requirements.add(key, Requirement::is_in([value.as_str()]));
     }
     requirements
 }

@@ -90,10 +90,34 @@ impl<'a, 'x> Explainer<'a, 'x> {
             Hint::Topology { group, rule, key } => self.topology(*group, *key, *rule),
             Hint::Columns | Hint::Packing { .. } => match best {
                 Some((_, reason)) => reason,
-                None => not_ready.or_else(|| self.crowded_out(&hint)).unwrap_or(Reason::NoNodePool),
+                None => not_ready
+                    .or_else(|| self.crowded_out(&hint))
+                    .or_else(|| self.full_nodes(class))
+                    .unwrap_or(Reason::NoNodePool),
             },
         };
         (Arc::new(reason), Arc::new(funnels))
+    }
+
+    /// Without a pool, what keeps the pod off nodes that have the room.
+    fn full_nodes(&self, class: usize) -> Option<Reason> {
+        let alike = &self.classes[class];
+        let pod = &self.snapshot.cluster.pods[*alike.pods.first()?];
+        let variant = alike.variants.last()?;
+        let fleet = &self.placer.fleet;
+        fleet.nodes.iter().filter(|seat| seat.active && fleet.welcomes(seat.look, alike, variant)).find_map(
+            |seat| {
+                if pod.spec.requests.exceeds(&seat.room).is_some() {
+                    return None;
+                }
+                if let Some((driver, limit)) = seat.volume_excess(pod) {
+                    return Some(Reason::VolumeLimit { driver: driver.to_owned(), limit });
+                }
+                let port = pod.spec.host_ports.first().filter(|_| seat.port_conflict(pod))?;
+                let holder = format!("a pod on node {}", seat.node.name);
+                Some(Reason::HostPortConflict { port: port.port, protocol: port.protocol.clone(), holder })
+            },
+        )
     }
 
     /// Each rule by itself leaves something, and yet nothing could be had: only in combination, such as `minValues` over
@@ -101,10 +125,13 @@ impl<'a, 'x> Explainer<'a, 'x> {
     fn crowded_out(&self, hint: &Hint) -> Option<Reason> {
         let Hint::Packing { columns } = hint else { return None };
         let pool = self.universe.pool(columns.iter().next()?);
-        let wanted = pool.requirements.iter().find_map(|(key, requirement)| Some((key, requirement.min_values?)));
+        let wanted =
+            pool.requirements.iter().find_map(|(key, requirement)| Some((key, requirement.min_values?)));
         let name = pool.name.clone();
         Some(match wanted {
-            Some((key, wants)) => Reason::MinValues { pool: name, key: key.to_owned(), wants, has: wants.saturating_sub(1) },
+            Some((key, wants)) => {
+                Reason::MinValues { pool: name, key: key.to_owned(), wants, has: wants.saturating_sub(1) }
+            }
             None => Reason::NoCapacity { pool: name, offerings: columns.count() },
         })
     }
@@ -145,6 +172,12 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let mut left: Vec<&InstanceType> =
             types.iter().filter(|instance_type| fit(&Requirements::new(), instance_type)).collect();
         step(&mut funnel, "NodePool requirements", left.len());
+        if left.is_empty() {
+            let all: Vec<&InstanceType> = types.iter().collect();
+            let reason = self.no_type(pool, &Requirements::new(), &pool.requirements, &all);
+            let reason = reason.unwrap_or_else(|| Reason::NoCapacity { pool: name(), offerings: 0 });
+            return (funnel, stop(Stage::Requirements, reason));
+        }
         if let Some(taint) = untolerated(&pool.taints, &spec.tolerations, true) {
             step(&mut funnel, &format!("taint {taint}"), 0);
             return (funnel, stop(Stage::Taints, Reason::Taints { pool: name(), taint: taint.clone() }));
@@ -153,8 +186,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let wanted = self.wanted(class);
         let mut open = Vec::new();
         let mut obstacle = None;
-        for wants in &wanted {
-            match own.compatible(wants, Undefined::WellKnownAllowed) {
+        for wants in wanted {
+            match own.compatible(&wants, Undefined::WellKnownAllowed) {
                 Ok(()) => open.push(wants),
                 Err(conflict) => {
                     obstacle.get_or_insert(*conflict);
@@ -177,24 +210,30 @@ impl<'a, 'x> Explainer<'a, 'x> {
         }
         step(&mut funnel, "pod requirements", left.len());
         if left.is_empty() {
-            let reason = open.first().and_then(|wants| self.no_type(pool, &own, wants, &types_before));
+            let reason =
+                open.first().and_then(|wants: &Requirements| self.no_type(pool, &own, wants, &types_before));
             let fallback = Reason::NoCapacity { pool: name(), offerings: 0 };
             return (funnel, stop(Stage::Requirements, reason.unwrap_or(fallback)));
         }
 
         for volume in class.volumes.iter().filter(|volume| !volume.alternatives.is_empty()) {
-            let agrees = |instance_type: &&InstanceType| {
-                volume.alternatives.iter().any(|place| {
-                    open.iter().any(|wants| {
-                        let mut both = (*wants).clone();
-                        both.add_all(place);
-                        own.compatible(&both, Undefined::WellKnownAllowed).is_ok()
-                            && instance_type.requirements.intersects(&both).is_ok()
-                            && instance_type.offerings.iter().any(|offering| sells(&both, offering))
-                    })
-                })
+            // Volumes narrow each other: what is left must do for all of them.
+            let both = |wants: &Requirements, place: &Requirements| {
+                let mut both = wants.clone();
+                both.add_all(place);
+                both
             };
-            left.retain(agrees);
+            open = open
+                .iter()
+                .flat_map(|wants| volume.alternatives.iter().map(|place| both(wants, place)))
+                .collect();
+            open.retain(|wants| own.compatible(wants, Undefined::WellKnownAllowed).is_ok());
+            left.retain(|instance_type| {
+                open.iter().any(|wants| {
+                    instance_type.requirements.intersects(wants).is_ok()
+                        && instance_type.offerings.iter().any(|offering| sells(wants, offering))
+                })
+            });
             step(&mut funnel, &format!("volume {}", volume.claim), left.len());
             if left.is_empty() {
                 let places: Vec<_> = volume.alternatives.iter().map(ToString::to_string).collect();
@@ -378,8 +417,12 @@ impl<'a, 'x> Explainer<'a, 'x> {
     fn similar(&self, own: &Requirements, key: &str) -> Option<String> {
         let tail = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
         let known = own.iter().map(|(key, _)| key);
-        let known =
-            known.chain(labels::EC2).chain([labels::ZONE, labels::ARCH, labels::OS, labels::INSTANCE_TYPE]);
+        let known = known.chain(labels::INSTANCE).chain([
+            labels::ZONE,
+            labels::ARCH,
+            labels::OS,
+            labels::INSTANCE_TYPE,
+        ]);
         known
             .filter(|known| *known != key && *known != labels::NODEPOOL)
             .find(|known| known.contains(key) || tail(known) == tail(key))

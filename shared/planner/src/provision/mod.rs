@@ -29,7 +29,7 @@ use topology::Topology;
 use universe::{Mentions, Universe};
 
 /// More attempts than this to keep neighbours' rules when pods are refused, and the plan stays as it is.
-const MAX_ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 32;
 
 /// Plans room for pending pods.
 pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
@@ -46,20 +46,30 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
         }
         None => true,
     });
-    // Others were placed by where a refused pod was to go: near it, or evenly with it. They are placed anew without it.
+    // Others were placed by where a refused pod was to go: near it, or evenly with it. They are placed anew without it, or
+    // with it asking for less.
+    let mut relaxed = BTreeMap::new();
     for attempt in 1.. {
         let mut tried = Plan::default();
-        let refused = attempt_to_place(snapshot, &batch, &in_batch, &mut tried);
-        let out: BTreeSet<usize> = refused.iter().filter(|left| left.counted).flat_map(|left| &left.pods).copied().collect();
-        if out.is_empty() || attempt == MAX_ATTEMPTS {
-            failures.extend(refused.into_iter().map(|left| (left.pods, left.reason, left.funnels)));
+        let refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
+        let mut again = false;
+        let mut out = BTreeSet::new();
+        for left in refused.iter().filter(|left| left.counted) {
+            again = true;
+            match left.retry {
+                Some(variant) => relaxed.extend(left.pods.iter().map(|&pod| (pod, variant))),
+                None => out.extend(left.pods.iter().copied()),
+            }
+        }
+        let last = !again || attempt == MAX_ATTEMPTS;
+        let settled = refused.into_iter().filter(|left| last || (left.counted && left.retry.is_none()));
+        failures.extend(settled.map(|left| (left.pods, left.reason, left.funnels)));
+        if last {
             (plan.nodes, plan.existing, plan.effects) = (tried.nodes, tried.existing, tried.effects);
             plan.lower_bound = tried.lower_bound;
             break;
         }
         batch.retain(|pod| !out.contains(pod));
-        let counted = refused.into_iter().filter(|left| left.counted);
-        failures.extend(counted.map(|left| (left.pods, left.reason, left.funnels)));
     }
     report(snapshot, failures, plan);
 }
@@ -71,9 +81,18 @@ struct Refused {
     funnels: Arc<Vec<Funnel>>,
     /// Where they were to go counted for others.
     counted: bool,
+    /// The variant to try them with instead.
+    retry: Option<usize>,
 }
 
-fn attempt_to_place(snapshot: &Snapshot, batch: &[usize], in_batch: &BitSet, plan: &mut Plan) -> Vec<Refused> {
+/// `relaxed` says of pods which variant to begin with, unless it is the first.
+fn attempt_to_place(
+    snapshot: &Snapshot,
+    batch: &[usize],
+    in_batch: &BitSet,
+    relaxed: &BTreeMap<usize, usize>,
+    plan: &mut Plan,
+) -> Vec<Refused> {
     let pods = &snapshot.cluster.pods;
     let mentions = mentions(snapshot, batch);
     let universe = Universe::new(snapshot, &mentions);
@@ -84,19 +103,24 @@ fn attempt_to_place(snapshot: &Snapshot, batch: &[usize], in_batch: &BitSet, pla
 
     let mut placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
     let mut packer = Packer::new(snapshot, &universe, &classes);
-    let mut waiting: Vec<(usize, usize, Vec<usize>)> =
-        classes.iter().enumerate().map(|(class, members)| (class, 0, members.pods.clone())).collect();
+    let mut waiting: Vec<(usize, usize, Vec<usize>)> = Vec::new();
+    for (class, members) in classes.iter().enumerate() {
+        let mut by_variant: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &pod in &members.pods {
+            by_variant.entry(relaxed.get(&pod).copied().unwrap_or(0)).or_default().push(pod);
+        }
+        waiting.extend(by_variant.into_iter().map(|(variant, pods)| (class, variant, pods)));
+    }
     let mut refused = Vec::new();
     while !waiting.is_empty() {
         let placed = placer.place(std::mem::take(&mut waiting));
-        refused.extend(placed.failed.into_iter().map(|(class, pods, hint)| (class, pods, hint, false)));
+        refused.extend(placed.failed.into_iter().map(|(class, pods, hint)| (class, pods, hint, false, None)));
         for left in packer.pack(placed.demands, &mut placer) {
             // What the packer could not house may ask for less, if it still has a preference to give up.
-            if left.variant + 1 < classes[left.class].variants.len() {
-                waiting.push((left.class, left.variant + 1, left.pods));
-            } else {
-                let counted = placer.topology.counts_for_others(left.class);
-                refused.push((left.class, left.pods, left.reason, counted));
+            let next = Some(left.variant + 1).filter(|&next| next < classes[left.class].variants.len());
+            match (next, placer.topology.counts_for_others(left.class)) {
+                (Some(next), false) => waiting.push((left.class, next, left.pods)),
+                (retry, counted) => refused.push((left.class, left.pods, left.reason, counted, retry)),
             }
         }
     }
@@ -109,10 +133,10 @@ fn attempt_to_place(snapshot: &Snapshot, batch: &[usize], in_batch: &BitSet, pla
 
     let explainer = Explainer::new(snapshot, &universe, &classes, &placer, &packer);
     let mut explained = BTreeMap::new();
-    let explain = |(class, pods, hint, counted): (usize, Vec<usize>, Hint, bool)| {
+    let explain = |(class, pods, hint, counted, retry): (usize, Vec<usize>, Hint, bool, Option<usize>)| {
         let (reason, funnels) =
             explained.entry((class, hint.clone())).or_insert_with(|| explainer.explain(class, hint)).clone();
-        Refused { pods, reason, funnels, counted }
+        Refused { pods, reason, funnels, counted, retry }
     };
     refused.into_iter().map(explain).collect()
 }
@@ -144,7 +168,14 @@ fn batch(snapshot: &Snapshot) -> Vec<usize> {
         snapshot.cluster.nodes.iter().map(|node| (node.name.as_str(), node.deleting)).collect();
     let leaves = |pod: &Pod| {
         let going = pod.node.as_deref().is_some_and(|node| going.get(node).copied().unwrap_or(false));
-        going && !pod.daemon && !pod.mirror && !pod.terminating && pod.phase != Phase::Terminal
+        // A StatefulSet starts the next pod only when the last is gone, so it needs the room while it terminates.
+        let comes_back = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
+        going
+            && !pod.daemon
+            && !pod.mirror
+            && (!pod.terminating || comes_back)
+            && pod.do_not_disrupt.as_deref() != Some("true")
+            && pod.phase != Phase::Terminal
     };
     let pods = snapshot.cluster.pods.iter().enumerate();
     pods.filter(|(_, pod)| pod.is_pending() || leaves(pod)).map(|(index, _)| index).collect()

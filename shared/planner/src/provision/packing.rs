@@ -91,8 +91,13 @@ impl<'a, 'u> Packer<'a, 'u> {
         let weights: BTreeSet<u32> =
             self.universe.templates.iter().map(|template| template.pool.weight).collect();
         for weight in weights.into_iter().rev() {
-            demands.retain(|demand| !demand.pods.is_empty());
-            self.pack_tier(weight, &mut demands, placer);
+            // Each time round takes a template away from some demand, so this ends.
+            loop {
+                demands.retain(|demand| !demand.pods.is_empty());
+                if !self.pack_tier(weight, &mut demands, placer) {
+                    break;
+                }
+            }
         }
         demands.retain(|demand| !demand.pods.is_empty());
         let mut left = Vec::new();
@@ -100,7 +105,7 @@ impl<'a, 'u> Packer<'a, 'u> {
             for _ in &demand.pods {
                 placer.topology.record_pinned(demand.class, &demand.pins, true);
             }
-            let reason = Hint::Packing { columns: demand.columns };
+            let reason = Hint::Packing { columns: demand.reach };
             let (class, variant, pods) = (demand.class, demand.variant, demand.pods);
             let near = placer.topology.checks[class][variant].iter().find(|check| {
                 placer.topology.keys[check.key].hostname && matches!(check.rule, Rule::Near { .. })
@@ -114,7 +119,9 @@ impl<'a, 'u> Packer<'a, 'u> {
         left
     }
 
-    fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &Placer) {
+    /// Whether a template was taken away from a demand because its claim could not list enough, so that it is worth
+    /// trying again.
+    fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &mut Placer) -> bool {
         let tier = self
             .universe
             .columns_where(|column| self.universe.templates[column.template].pool.weight == weight);
@@ -127,7 +134,7 @@ impl<'a, 'u> Packer<'a, 'u> {
             }
         }
         if members.is_empty() {
-            return;
+            return false;
         }
         used.and_assign(&tier);
         let tier = Tier { columns: used.iter().collect(), members };
@@ -135,6 +142,7 @@ impl<'a, 'u> Packer<'a, 'u> {
         let solution = solver::solve(&problem);
         // The bound is for all that the solver placed: if some of it is turned down below, it proves nothing.
         let mut bound = solution.bound;
+        let mut turned_down: Vec<(usize, usize)> = Vec::new();
         let mut taken = vec![0; tier.members.len()];
         for bin in &solution.bins {
             let template = self.universe.columns[tier.columns[bin.column]].template;
@@ -144,6 +152,7 @@ impl<'a, 'u> Packer<'a, 'u> {
             let column = tier.columns[bin.column];
             let Some(options) = claims::options(self, template, column, ranked) else {
                 bound = 0;
+                turned_down.extend(bin.contents.iter().map(|&(want, _)| (tier.members[want], template)));
                 continue;
             };
             let options = Rc::new(options);
@@ -164,6 +173,9 @@ impl<'a, 'u> Packer<'a, 'u> {
                         (key.name.to_owned(), key.values[domain].clone())
                     })
                     .collect();
+                for &(want, _) in &bin.contents {
+                    placer.topology.record_on_new(demands[tier.members[want]].class);
+                }
                 self.spend(column);
                 self.chosen.push(Chosen { column, options: options.clone(), pods, pinned });
             }
@@ -172,6 +184,11 @@ impl<'a, 'u> Packer<'a, 'u> {
         for (want, &member) in tier.members.iter().enumerate() {
             demands[member].pods.drain(..taken[want]);
         }
+        for &(member, template) in &turned_down {
+            let columns = Rc::make_mut(&mut demands[member].columns);
+            self.universe.of_template[template].iter().for_each(|&column| columns.remove(column));
+        }
+        !turned_down.is_empty()
     }
 
     fn spend(&mut self, column: usize) {

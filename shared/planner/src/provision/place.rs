@@ -19,6 +19,8 @@ pub(crate) struct Demand {
     /// Topology key and chosen domain.
     pub pins: Vec<(usize, Domain)>,
     pub columns: Rc<BitSet>,
+    /// The same before the packer took any away.
+    pub reach: Rc<BitSet>,
     pub pods: Vec<usize>,
 }
 
@@ -100,7 +102,14 @@ impl<'a, 'u> Placer<'a, 'u> {
                             let key = (class, variant, pins);
                             let demand = demands.entry(key.clone()).or_insert_with(|| {
                                 order.push(key.clone());
-                                Demand { class, variant, pins: key.2, columns, pods: Vec::new() }
+                                Demand {
+                                    class,
+                                    variant,
+                                    pins: key.2,
+                                    reach: columns.clone(),
+                                    columns,
+                                    pods: Vec::new(),
+                                }
                             });
                             demand.pods.push(pod);
                         }

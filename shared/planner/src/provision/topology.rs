@@ -40,6 +40,8 @@ pub(crate) struct Group<'a> {
     counts: Vec<u32>,
     /// Pods a domain that want no selected pod near them.
     owners: Vec<u32>,
+    /// Whether a selected pod is on a new node, which is no domain yet.
+    on_new: bool,
     /// Looks of nodes that pass the constraint's node filter; none means all.
     filter: Option<Vec<bool>>,
 }
@@ -154,7 +156,7 @@ impl<'a> Builder<'a, '_> {
             (0..self.fleet.looks()).map(|look| self.fleet.passes(look, id.affinity, id.tolerations)).collect()
         });
         let (counts, owners) = (vec![0; domains], vec![0; domains]);
-        self.groups.push(Group { id: id.clone(), counts, owners, filter });
+        self.groups.push(Group { id: id.clone(), counts, owners, on_new: false, filter });
         self.known.insert(id, self.groups.len() - 1);
         self.groups.len() - 1
     }
@@ -351,7 +353,7 @@ impl<'a> Topology<'a> {
                 Stand::AtMost((least + max_skew).saturating_sub(u32::from(*counts_itself)))
             }
             Rule::Near { selects_itself } => {
-                let nobody = group.counts.iter().all(|&count| count == 0);
+                let nobody = !group.on_new && group.counts.iter().all(|&count| count == 0);
                 if *selects_itself && nobody { Stand::Anywhere } else { Stand::Counted }
             }
             Rule::Apart => Stand::NoneSelected,
@@ -392,7 +394,15 @@ impl<'a> Topology<'a> {
     }
 
     pub fn selected_anywhere(&self, group: usize) -> bool {
-        self.groups[group].counts.iter().any(|&count| count > 0)
+        self.groups[group].on_new || self.groups[group].counts.iter().any(|&count| count > 0)
+    }
+
+    /// Remembers that a pod of `class` is on a new node, for rules over hostnames.
+    pub fn record_on_new(&mut self, class: usize) {
+        for &group in &self.members[class] {
+            let group = &mut self.groups[group];
+            group.on_new |= self.keys[group.id.key].hostname;
+        }
     }
 
     /// Puts a pod of `class` on a node that exists.
