@@ -1,6 +1,6 @@
 //! What a user probably meant.
 
-use model::labels::{EC2, is_well_known};
+use model::labels::{INSTANCE, is_well_known};
 
 use super::{Kind, patterns};
 
@@ -104,7 +104,7 @@ pub(super) fn pattern(pattern: &str, given: &str) -> Option<String> {
 /// What to do about a key that a rule blames: perhaps it is nearly a label of instance types.
 pub(super) fn label(key: &str) -> Option<String> {
     let name = key.strip_prefix("karpenter.k8s.aws/").filter(|_| !is_well_known(key))?;
-    let known = EC2.iter().filter_map(|known| known.strip_prefix("karpenter.k8s.aws/"));
+    let known = INSTANCE.iter().filter_map(|known| known.strip_prefix("karpenter.k8s.aws/"));
     nearest(name, known).map(|name| format!("did you mean karpenter.k8s.aws/{name}?"))
 }
 
