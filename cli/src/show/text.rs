@@ -1,6 +1,6 @@
 //! Tables and paragraphs that fit the width.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use model::MicroUsd;
 
 use crate::output::{Out, Paint, WIDTH};
@@ -20,7 +20,11 @@ pub enum Align {
 /// Writes a table without borders, its last columns wrapped where they must be.
 pub fn table(out: &mut Out, columns: &[(&str, Align)], rows: Vec<Vec<String>>) -> miette::Result<()> {
     let mut table = Table::new();
-    table.force_no_tty().set_width(WIDTH as u16).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::NOTHING)
+        .force_no_tty()
+        .set_width(WIDTH as u16)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(columns.iter().map(|(name, _)| *name));
     table.add_rows(rows);
     for (column, (_, align)) in table.column_iter_mut().zip(columns) {
@@ -84,9 +88,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A price as people read it: `$1.2345`.
+/// A price as people read it: `$1.2345`; exact where so few decimals would make it nothing.
 pub fn usd(price: MicroUsd) -> String {
-    format!("${price}")
+    if price < MicroUsd(100) { format!("${price}") } else { format!("${:.4}", price.usd()) }
 }
 
 /// `1 node`, `2 nodes`.
