@@ -166,7 +166,7 @@ fn aws_c109_addresses_for_windows_pods() {
     const RESOURCE: &str = "vpc.amazonaws.com/PrivateIPv4Address";
     let windows = family(AmiFamily::Windows2022);
     assert_eq!(resolved("m5.large", &windows).capacity.get(RESOURCE).units(), 9);
-    assert!(resolved("m5.large", &ClassShape::default()).capacity.0.get(RESOURCE).is_none());
+    assert!(!resolved("m5.large", &ClassShape::default()).capacity.0.contains_key(RESOURCE));
     let mut unlisted = EC2.get("m5.large").unwrap().clone();
     unlisted.windows_ipv4 = None;
     assert_eq!(catalog::capacity::capacity(&unlisted, &windows).get(RESOURCE), Quantity::ZERO);
