@@ -48,12 +48,17 @@ pub enum Paint {
 pub struct Out {
     stdout: BufWriter<Stdout>,
     color: bool,
+    begun: bool,
 }
 
 impl Out {
     /// Standard output, coloured as asked.
     pub fn new(color: Color) -> Self {
-        Self { stdout: BufWriter::new(io::stdout()), color: color.on(io::stdout().is_terminal()) }
+        Self {
+            stdout: BufWriter::new(io::stdout()),
+            color: color.on(io::stdout().is_terminal()),
+            begun: false,
+        }
     }
 
     /// `text`, made to stand out if colours are on.
@@ -72,14 +77,16 @@ impl Out {
         self.text(&format!("{text}\n"))
     }
 
-    /// Writes a blank line and a heading.
+    /// Writes a heading, with a blank line between it and what comes before.
     pub fn heading(&mut self, text: &str) -> miette::Result<()> {
         let text = self.paint(Paint::Bold, text);
-        self.line(format!("\n{text}"))
+        let gap = if self.begun { "\n" } else { "" };
+        self.line(format!("{gap}{text}"))
     }
 
     /// Writes text as it is.
     pub fn text(&mut self, text: &str) -> miette::Result<()> {
+        self.begun = true;
         quiet_if_closed(self.stdout.write_all(text.as_bytes()))
     }
 

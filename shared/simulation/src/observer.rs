@@ -88,8 +88,9 @@ impl World {
     fn disrupt(&mut self) {
         let plan = planner::decide(&self.snapshot, planner::DISRUPT);
         let mut faults = Vec::new();
-        // A plan that only takes nodes away says nothing about pods that wait, which the audit would miss.
-        if !self.any_pending() {
+        // A plan that only takes nodes away says nothing about pods that wait, which the audit would miss; and there is
+        // nothing to judge in doing nothing.
+        if !plan.effects.is_empty() && !self.any_pending() {
             faults = audit(&plan, &self.snapshot);
         }
         for effect in &plan.effects {

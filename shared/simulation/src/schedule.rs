@@ -39,7 +39,8 @@ pub struct Entry {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Pattern {
-    /// A number of replicas that runs in straight lines from point to point, round the clock.
+    /// A number of replicas wanted, which runs in straight lines from point to point, round the clock. The replicas
+    /// follow it as a HorizontalPodAutoscaler does: each minute, unless they are within a tenth of it.
     Curve(Vec<Point>),
     /// A number of replicas that jumps at each point.
     Steps(Vec<Point>),
@@ -132,8 +133,8 @@ impl Pattern {
         chance: &mut Chance,
     ) -> Vec<(Timestamp, Change)> {
         match self {
-            Self::Curve(points) => replicas(start, length, |second| along(points, second)),
-            Self::Steps(points) => replicas(start, length, |second| last(points, second)),
+            Self::Curve(points) => replicas(start, length, TOLERANCE, |second| along(points, second)),
+            Self::Steps(points) => replicas(start, length, 0, |second| last(points, second)),
             Self::Jobs(bursts) => {
                 let mut changes: Vec<_> =
                     bursts.iter().flat_map(|burst| jobs(burst, start, length, chance)).collect();
@@ -153,18 +154,25 @@ fn second(time: Time) -> i64 {
     i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())
 }
 
-/// A look each minute, as an autoscaler has; only changes are told.
+/// By how many per cent the replicas may be off before the HorizontalPodAutoscaler moves.
+const TOLERANCE: u32 = 10;
+
+/// A look each minute, as an autoscaler has. It moves when what there is is off by more than `tolerance` per cent.
 fn replicas(
     start: Timestamp,
     length: SignedDuration,
+    tolerance: u32,
     at_second: impl Fn(i64) -> u32,
 ) -> Vec<(Timestamp, Change)> {
     let mut changes = Vec::new();
-    let mut before = None;
+    let mut there = None;
     for minute in 0..=length.as_mins() {
         let Ok(now) = start.checked_add(SignedDuration::from_mins(minute)) else { break };
         let count = at_second(second_of_day(now));
-        if before.replace(count) != Some(count) {
+        let off =
+            |there: u32| u64::from(count.abs_diff(there)) * 100 > u64::from(there) * u64::from(tolerance);
+        if there.is_none_or(off) {
+            there = Some(count);
             changes.push((now, Change::Scale(count)));
         }
     }
@@ -241,6 +249,22 @@ mod tests {
             assert_eq!(last(&points, hour * 3600), stepped, "{hour} h stepped");
         }
         assert_eq!(along(&points[..1], 0), 10);
+    }
+
+    #[test]
+    fn replicas_follow_a_curve_only_when_a_tenth_off() {
+        let rise = points(&[("06:00", 20), ("06:10", 30), ("18:00", 30)]);
+        let start: Timestamp = "2026-06-01T06:00:00Z".parse().unwrap();
+        let told = |pattern: &Pattern| -> Vec<(i64, Change)> {
+            let changes = pattern.changes(start, SignedDuration::from_mins(15), &mut Chance::new(1, "web"));
+            changes.into_iter().map(|(at, change)| (at.duration_since(start).as_mins(), change)).collect()
+        };
+        let scale = |at, replicas| (at, Change::Scale(replicas));
+        assert_eq!(
+            told(&Pattern::Curve(rise.clone())),
+            [scale(0, 20), scale(3, 23), scale(6, 26), scale(9, 29)]
+        );
+        assert_eq!(told(&Pattern::Steps(rise)), [scale(0, 20), scale(10, 30)]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! DaemonSets: what each node they select must carry.
 
-use model::DaemonSet;
+use model::{DaemonSet, labels};
 
 use super::draft::{PodEntry, draft};
 use super::objects::name_of;
-use super::{Lowering, affinity, limits};
+use super::{Lowering, affinity, limits, requirement};
 
 impl Lowering<'_> {
     /// Lowers the DaemonSets. A pod of theirs that runs tells best what admission makes of the template, but for
@@ -31,6 +31,9 @@ impl Lowering<'_> {
                 real.faults = spec.faults;
                 spec = real;
             }
+            // Daemons may select nodes that have joined: every node to come will have.
+            let joined = [labels::REGISTERED, labels::INITIALIZED].map(requirement::set_by_the_system);
+            spec.faults.retain(|fault| !joined.contains(fault));
             for fault in &spec.faults {
                 let message = format!("its pods are left out of nodes to come: {fault}");
                 self.notes.insert(model::Note { place: format!("DaemonSet {name}"), message });

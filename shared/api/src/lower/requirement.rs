@@ -69,11 +69,16 @@ pub(super) fn term_faults(term: &NodeSelectorTerm) -> Vec<String> {
     faults
 }
 
+/// What is wrong with selecting a label that is ours to set.
+pub(super) fn set_by_the_system(key: &str) -> String {
+    format!("label {key} is not for pods to select: it is set by the system")
+}
+
 /// What is wrong with one thing that a pod requires of its node's labels.
 pub(super) fn rule(key: &str, operator: &str, values: &[String]) -> Option<String> {
     let key = labels::normalise(key);
     if labels::is_restricted(key) {
-        return Some(format!("label {key} is not for pods to select: it is set by the system"));
+        return Some(set_by_the_system(key));
     }
     if !is_qualified_name(key) {
         return Some(format!("{key:?} is not a label key"));

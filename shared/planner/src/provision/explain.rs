@@ -89,6 +89,10 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let reason = match &hint {
             Hint::Topology { group, rule, key } => self.topology(*group, *key, *rule),
             Hint::Columns | Hint::Packing { .. } => match best {
+                // Where no pool comes near, a node that has all but one thing is the better story.
+                Some((stage, reason)) if stage <= Stage::Requirements => {
+                    self.full_nodes(class).unwrap_or(reason)
+                }
                 Some((_, reason)) => reason,
                 None => not_ready
                     .or_else(|| self.crowded_out(&hint))

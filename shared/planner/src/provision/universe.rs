@@ -17,6 +17,9 @@ use super::daemons::{self, Burden};
 /// Beyond this many combinations of label values a pool is no longer split, and keeps its first ones.
 const MAX_SPLITS: usize = 256;
 
+/// Stands for a label that is left out. No label has it as its value unless a pool says so, and then it is not open.
+const ABSENT: &str = "";
+
 /// A pool, with one value for each of its own labels that pods tell apart.
 pub(crate) struct Template<'a> {
     pub pool: &'a NodePool,
@@ -359,7 +362,7 @@ fn column_values(
         return offering.labels().remove(key).into_iter().collect();
     }
     if let Some(value) = template.split.get(key) {
-        return vec![value.clone()];
+        return Some(value.clone()).filter(|value| value != ABSENT).into_iter().collect();
     }
     if matches!(key, labels::REGISTERED | labels::INITIALIZED) {
         return vec!["true".to_owned()];
@@ -395,7 +398,7 @@ fn split<'a>(pool: &'a NodePool, types: &'a [InstanceType], mentions: &Mentions)
     }
     let narrowed = |split: &BTreeMap<String, String>| {
         let mut requirements = requirements.clone();
-        for (key, value) in split {
+        for (key, value) in split.iter().filter(|(_, value)| *value != ABSENT) {
             requirements.add(key, Requirement::is_in([value.as_str()]));
         }
         requirements
@@ -436,7 +439,7 @@ fn open_values(
     match asked.values() {
         Some(values) if values.len() < 2 => Vec::new(),
         Some(values) => values.iter().cloned().collect(),
-        // Any value will do: those that pods name, and one that none does.
+        // Any value will do: those that pods name, one that none does, and none at all if the pool allows that.
         None => {
             let mut values: Vec<String> = named.iter().filter(|value| asked.has(value)).cloned().collect();
             let least = asked.bounds().0.unwrap_or(0);
@@ -446,6 +449,7 @@ fn open_values(
                     .map(|number| number.to_string())
                     .find(|value| asked.has(value) && !named.contains(value)),
             );
+            values.extend(asked.allows_absence().then(|| ABSENT.to_owned()));
             values
         }
     }

@@ -1,4 +1,4 @@
-//! Prints what plans cost against their proven bound, on problems of several kinds: `cargo run --release -p tests --example quality`.
+//! Prints what plans cost against their proven bound, on problems of several kinds: `cargo run --release -p tests --example plans`.
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
 use std::sync::Arc;
