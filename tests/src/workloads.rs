@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    AffinityTerm, Catalogue, Cluster, InstanceType, LabelSelector, Namespaces, NodeClassRef, NodePool, ObjectName, Phase,
-    Pod, PodSpec, Quantity, Requirement, Resources, Settings, Snapshot, Spread, Toleration, TolerationOperator, labels,
+    AffinityTerm, Catalogue, Cluster, InstanceType, LabelSelector, Namespaces, NodeClassRef, NodePool,
+    ObjectName, Phase, Pod, PodSpec, Quantity, Requirement, Resources, Settings, Snapshot, Spread,
+    Toleration, TolerationOperator, labels,
 };
 
 /// What the pods are like.
@@ -168,7 +169,9 @@ fn pod_spec(shape: Shape, index: usize, dice: &mut Dice) -> PodSpec {
             let (cpu, memory) = sizes[(index / 30) % sizes.len()];
             spec.requests = requests(cpu, memory);
         }
-        Shape::LargeTail if dice.roll(50) == 0 => spec.requests = requests(pick(dice, &[16000, 30000]), 65536),
+        Shape::LargeTail if dice.roll(50) == 0 => {
+            spec.requests = requests(pick(dice, &[16000, 30000]), 65536)
+        }
         Shape::LargeTail => {}
         Shape::Capped => {
             spec.requests = if dice.roll(2) == 0 { requests(10, 16) } else { requests(cpu, memory) };

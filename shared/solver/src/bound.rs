@@ -75,7 +75,8 @@ fn rules(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
         rules.push((row, 1));
     }
     let weight = |(row, limit): &(Vec<u32>, u32)| {
-        let units = row.iter().zip(&frame.items).map(|(takes, item)| u64::from(*takes) * u64::from(item.count));
+        let units =
+            row.iter().zip(&frame.items).map(|(takes, item)| u64::from(*takes) * u64::from(item.count));
         units.sum::<u64>() / u64::from((*limit).max(1))
     };
     rules.retain(|rule| weight(rule) > 1);
@@ -178,7 +179,9 @@ fn by_signature(frame: &Frame, rows: &Rows) -> Vec<f64> {
             (0..rows.columns.len()).filter(|&at| signature.contains(rows.columns[at])).collect();
         let full: Vec<Vec<f64>> = open
             .iter()
-            .map(|&at| rows.capacity[at].iter().zip(&scale).map(|(room, scale)| *room as f64 * scale).collect())
+            .map(|&at| {
+                rows.capacity[at].iter().zip(&scale).map(|(room, scale)| *room as f64 * scale).collect()
+            })
             .collect();
         let cost = |at: &usize| frame.cost(rows.columns[*at]);
         let most = open.iter().map(cost).max().unwrap_or(1).max(1) as f64;
@@ -251,8 +254,11 @@ fn worths(frame: &Frame, rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Opt
     let mut argmin = vec![None; frame.items.len()];
     for (item, wanted) in frame.items.iter().enumerate() {
         for (at, &column) in rows.columns.iter().enumerate() {
-            let value: f64 =
-                lambda[at].iter().zip(&rows.requests[item]).map(|(price, request)| price * *request as f64).sum();
+            let value: f64 = lambda[at]
+                .iter()
+                .zip(&rows.requests[item])
+                .map(|(price, request)| price * *request as f64)
+                .sum();
             if value < worth[item] && frame.allows(item, column) && frame.fits(&wanted.requests, column) {
                 worth[item] = value;
                 argmin[item] = Some(at);

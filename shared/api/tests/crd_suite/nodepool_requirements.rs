@@ -116,7 +116,8 @@ fn keys(t: &mut Table) {
         Both(t).good("api-15", of(key, "Exists", &[]));
         t.good("api-15", NodePool, &[(LABELS, json!({ "labels": { key: "a" } }))]);
     }
-    for key in model::labels::INSTANCE.iter().chain(&[EC2_NODE_CLASS, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE])
+    for key in
+        model::labels::INSTANCE.iter().chain(&[EC2_NODE_CLASS, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE])
     {
         Both(t).good("api-15", of(key, "Exists", &[]));
     }

@@ -35,6 +35,8 @@ pub(crate) struct Placed {
 struct Choice {
     domain: Domain,
     weight: u32,
+    /// Only reservations sell there, so that it may hold fewer than come.
+    scarce: bool,
     price: MicroUsd,
     columns: Rc<BitSet>,
 }
@@ -288,7 +290,8 @@ impl<'a, 'u> Placer<'a, 'u> {
                         .filter(|(check, _)| matches!(check.rule, Rule::Spread { .. }))
                         .map(|(check, _)| self.topology.count(check.group, choice.domain))
                         .sum();
-                    let rank = (crowd, std::cmp::Reverse(choice.weight), choice.price, choice.domain);
+                    let worth = (std::cmp::Reverse(choice.weight), choice.scarce, choice.price);
+                    let rank = (crowd, worth, choice.domain);
                     admitted.push((rank, choice.columns.clone()));
                 }
             }
@@ -327,7 +330,9 @@ impl<'a, 'u> Placer<'a, 'u> {
             let rank =
                 |column| (std::cmp::Reverse(self.universe.pool(column).weight), self.universe.price(column));
             if let Some((weight, price)) = reached.iter().map(rank).min() {
-                choices.push(Choice { domain, weight: weight.0, price, columns: Rc::new(reached) });
+                let scarce =
+                    reached.iter().all(|column| self.universe.offering(column).reservation.is_some());
+                choices.push(Choice { domain, weight: weight.0, scarce, price, columns: Rc::new(reached) });
             }
         }
         choices
