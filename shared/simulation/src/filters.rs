@@ -7,9 +7,9 @@ use model::{
     AffinityTerm, Cluster, HostPort, Node, Pod, PodSpec, Requirements, Resources, Spread, Taint, TaintEffect,
 };
 
-/// The nodes that take pods, and who is on them.
+/// The nodes there are, and who is on them.
 pub(crate) struct Board<'a> {
-    /// Ready nodes in name order.
+    /// Nodes in name order: those that take no pods now still are domains, with the pods that are on them.
     pub seats: Vec<Seat<'a>>,
     seat_of: BTreeMap<&'a str, usize>,
 }
@@ -23,8 +23,7 @@ pub(crate) struct Seat<'a> {
 
 impl<'a> Board<'a> {
     pub fn new(cluster: &'a Cluster) -> Self {
-        let mut nodes: Vec<&Node> =
-            cluster.nodes.iter().filter(|node| node.has_node && node.initialized && !node.deleting).collect();
+        let mut nodes: Vec<&Node> = cluster.nodes.iter().filter(|node| node.has_node).collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         let seat_of = nodes.iter().enumerate().map(|(seat, node)| (node.name.as_str(), seat)).collect();
         let seat = |node| Seat { node, used: Resources::new(), pods: Vec::new() };
@@ -51,12 +50,14 @@ impl<'a> Board<'a> {
         let near = Neighbours::new(self, pod);
         let fits = |seat: &usize| {
             let seat = &self.seats[*seat];
-            tolerated(&seat.node.taints, &pod.spec)
+            seat.node.initialized
+                && !seat.node.deleting
+                && tolerated(&seat.node.taints, &pod.spec)
                 && selected(seat.node, &pod.spec)
                 && volumes_reach(seat.node, pod)
                 && room(seat, &pod.spec)
                 && ports_free(seat, &pod.spec)
-                && near.allow(seat.node, pod)
+                && near.allow(seat.node)
         };
         (0..self.seats.len()).filter(fits).collect()
     }
@@ -64,8 +65,8 @@ impl<'a> Board<'a> {
 
 /// Whether nothing but preferences keeps the pod away.
 pub(crate) fn tolerated(taints: &[Taint], spec: &PodSpec) -> bool {
-    let hard = taints.iter().filter(|taint| taint.effect != TaintEffect::PreferNoSchedule);
-    hard.into_iter().all(|taint| spec.tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+    let mut hard = taints.iter().filter(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+    hard.all(|taint| spec.tolerations.iter().any(|toleration| toleration.tolerates(taint)))
 }
 
 /// Whether the pod's selector and one of its required affinity terms match the node's labels.
@@ -129,7 +130,7 @@ impl Neighbours {
         }
     }
 
-    fn allow(&self, node: &Node, _pod: &Pod) -> bool {
+    fn allow(&self, node: &Node) -> bool {
         let away = self
             .forbidden
             .iter()
@@ -215,3 +216,6 @@ fn count(board: &Board<'_>, pod: &Pod, spread: &Spread) -> Counts {
     let least = if too_few { 0 } else { in_domain.values().copied().min().unwrap_or(0) };
     Counts { in_domain, least, max_skew: spread.max_skew, counts_itself: spread.selects(&pod.spec.labels) }
 }
+
+#[cfg(test)]
+mod tests;
