@@ -1,4 +1,5 @@
 //! Small worlds: a handful of types, one pool, a workload or two.
+#![expect(clippy::unwrap_used, reason = "a test without its world is none")]
 #![allow(dead_code, reason = "each test file uses its own part of the kit")]
 
 use std::collections::BTreeMap;
