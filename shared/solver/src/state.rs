@@ -85,7 +85,8 @@ impl Load {
             units = units.min(1_u32.saturating_sub(self.units(item)));
         }
         let holds = |other: &usize| self.contents.iter().any(|(of, _)| of == other);
-        if wanted.rivals.iter().any(holds)
+        // Rivals are in order, and often many more than what a bin holds.
+        if self.contents.iter().any(|(of, _)| wanted.rivals.binary_search(of).is_ok())
             || wanted.leaders.as_ref().is_some_and(|leaders| !leaders.iter().any(holds))
         {
             return 0;
