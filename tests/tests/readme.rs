@@ -37,7 +37,7 @@ mod tests {
                     .split_whitespace()
                     .filter(|word| word.starts_with("cli/examples/") || word.starts_with("tests/"))
                 {
-                    let file = word.trim_matches(['`', ',', '.']);
+                    let file = word.trim_matches(['`', ',', '.', ':']);
                     assert!(root().join(file).exists(), "{path}: there is no {file}");
                 }
             }
