@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::CapacityType;
 use crate::cluster::NodeClassRef;
+use crate::plan::Offer;
 use crate::pod::ObjectName;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
@@ -23,6 +25,91 @@ pub enum Effect {
         /// The NodeClaim.
         claim: String,
         /// Why, in the words of events.
+        reason: String,
+    },
+    /// Ask the cloud for the machines of NodeClaims that are alike.
+    Launch(Arc<LaunchOrder>),
+    /// Write what has become of a NodeClaim.
+    ChangeNodeClaim(Box<ClaimChange>),
+    /// Write to a Node.
+    ChangeNode(Box<NodeChange>),
+    /// Ask for a Node to be deleted; its finalizer holds it until its machine is gone.
+    DeleteNode {
+        /// The Node.
+        node: String,
+        /// Its uid.
+        uid: String,
+    },
+    /// Ask a pod to leave, within the PodDisruptionBudgets.
+    EvictPod {
+        /// The pod.
+        pod: ObjectName,
+        /// Its uid.
+        uid: String,
+        /// The node it is to leave.
+        node: String,
+    },
+    /// Make a pod leave, whatever the PodDisruptionBudgets say: its node's time is up.
+    DeletePod {
+        /// The pod.
+        pod: ObjectName,
+        /// Its uid.
+        uid: String,
+        /// How long it may take to stop.
+        grace_seconds: i64,
+    },
+    /// End a machine.
+    Terminate {
+        /// The machine.
+        provider_id: String,
+    },
+    /// Write on a machine what it is for.
+    TagInstance {
+        /// The machine.
+        provider_id: String,
+        /// Tags to set.
+        tags: BTreeMap<String, String>,
+    },
+    /// Let a NodeClaim vanish.
+    ReleaseNodeClaim {
+        /// The NodeClaim.
+        claim: String,
+    },
+    /// Let a Node vanish.
+    ReleaseNode {
+        /// The Node.
+        node: String,
+    },
+    /// Don't buy this way for a while: there was none to be had, or it is about to be taken back.
+    AvoidOffering {
+        /// The instance type.
+        instance_type: String,
+        /// The zone.
+        zone: String,
+        /// How it is paid for.
+        capacity_type: CapacityType,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Tell kube-scheduler which node a pending pod was planned for.
+    NominateNode {
+        /// The pod.
+        pod: ObjectName,
+        /// Its uid.
+        uid: String,
+        /// The node.
+        node: String,
+    },
+    /// Have NodeClaims looked after, soon.
+    HintLifecycle {
+        /// The NodeClaims.
+        claims: Vec<String>,
+        /// How long to wait first.
+        after: SignedDuration,
+    },
+    /// Have pending pods looked at, now.
+    HintProvision {
+        /// Why, for the reader of logs.
         reason: String,
     },
     /// Tell whoever looks at an object.
@@ -48,6 +135,10 @@ pub enum ObjectRef {
     NodePool(String),
     /// A NodeClaim.
     NodeClaim(String),
+    /// A Node.
+    Node(String),
+    /// An EC2NodeClass.
+    NodeClass(String),
 }
 
 /// An event's type.
@@ -85,4 +176,127 @@ pub struct NodeClaimDraft {
     pub expire_after: Option<SignedDuration>,
     /// How long a drain may take.
     pub termination_grace_period: Option<SignedDuration>,
+}
+
+/// A request for machines, all alike, one for each NodeClaim.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchOrder {
+    /// The group's name: asking twice by the same name is asking once.
+    pub group: String,
+    /// The NodeClaims, in name order.
+    pub claims: Vec<String>,
+    /// The pool, if any.
+    pub pool: Option<String>,
+    /// The class.
+    pub node_class: NodeClassRef,
+    /// The ways to buy them, cheapest first, all of one capacity type.
+    pub offers: Vec<Offer>,
+    /// Labels the machines' Nodes start with.
+    pub labels: BTreeMap<String, String>,
+    /// Taints they start with, startup taints included.
+    pub taints: Vec<Taint>,
+    /// What pods and daemons ask: special devices are set up only if asked for.
+    pub requests: Resources,
+    /// `minValues` were relaxed for them.
+    pub min_values_relaxed: bool,
+}
+
+/// What to write to a NodeClaim; what is empty stays as it is.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimChange {
+    /// The NodeClaim.
+    pub claim: String,
+    /// Hold it until its machine is gone.
+    pub finalizer: bool,
+    /// Labels to set.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations to set.
+    pub annotations: BTreeMap<String, String>,
+    /// The machine.
+    pub provider_id: Option<String>,
+    /// The machine's image.
+    pub image: Option<String>,
+    /// The Node.
+    pub node: Option<String>,
+    /// What the machine has.
+    pub capacity: Resources,
+    /// What pods can have of it.
+    pub allocatable: Resources,
+    /// Conditions to set, by type.
+    pub conditions: BTreeMap<String, Condition>,
+}
+
+impl ClaimChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { claim: self.claim.clone(), ..Self::default() }
+    }
+}
+
+/// What to write to a Node; what is empty stays as it is.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeChange {
+    /// The Node.
+    pub node: String,
+    /// The version it was read at: if it has changed since, nothing is written.
+    pub version: String,
+    /// Hold it until its machine is gone.
+    pub finalizer: bool,
+    /// The NodeClaim that owns it, by name and uid.
+    pub owner: Option<(String, String)>,
+    /// Labels to set.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations to set.
+    pub annotations: BTreeMap<String, String>,
+    /// All its taints from now on.
+    pub taints: Option<Vec<Taint>>,
+}
+
+/// A condition's status.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It doesn't.
+    False,
+    /// Not known, or not yet.
+    #[default]
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// As objects have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// From an object's value; anything else is unknown.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// One condition of an object.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// A CamelCase word.
+    pub reason: String,
+    /// A sentence, or nothing.
+    pub message: String,
+    /// Since when it has this status.
+    pub since: Timestamp,
 }

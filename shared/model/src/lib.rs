@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod cluster;
 pub mod effect;
 pub mod labels;
+pub mod lifecycle;
 pub mod money;
 pub mod plan;
 pub mod pod;
@@ -26,7 +27,13 @@ pub use cluster::{
     Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, Node, NodeClassRef, NodePool,
     PoolStatus,
 };
-pub use effect::{Effect, EventKind, NodeClaimDraft, ObjectRef};
+pub use effect::{
+    ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, NodeChange, NodeClaimDraft,
+    ObjectRef,
+};
+pub use lifecycle::{
+    Attachment, BoundPod, Care, Claim, ClaimNode, Instance, InstanceState, LifecycleSnapshot,
+};
 pub use money::MicroUsd;
 pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};
 pub use pod::{

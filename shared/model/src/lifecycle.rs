@@ -1,0 +1,250 @@
+//! NodeClaims under way, with all that hangs on them: what a machine's life is decided from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{CapacityType, InstanceType};
+use crate::cluster::{NodeClassRef, PoolStatus};
+use crate::effect::{ClaimChange, Condition, ConditionStatus, Effect};
+use crate::plan::Note;
+use crate::pod::ObjectName;
+use crate::requirements::Requirements;
+use crate::resources::Resources;
+use crate::taint::Taint;
+
+/// Some NodeClaims at one moment, and what belongs to them. Equal snapshots give equal decisions.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecycleSnapshot {
+    /// The only time there is.
+    pub now: Timestamp,
+    /// The NodeClaims to look after; those of one launch group come together.
+    pub claims: Vec<Claim>,
+    /// Nodes with the provider id of one of them.
+    pub nodes: Vec<ClaimNode>,
+    /// Pods on those nodes.
+    pub pods: Vec<BoundPod>,
+    /// Volumes attached to those nodes.
+    pub attachments: Vec<Attachment>,
+    /// Machines with the provider id, or the launch group, of one of them.
+    pub instances: Vec<Instance>,
+    /// Whether machines were asked for at all: if not, their absence says nothing.
+    pub instances_known: bool,
+    /// What can be bought now for each class that an unlaunched NodeClaim names; a class that is missing does not exist.
+    pub types: BTreeMap<String, Arc<Vec<InstanceType>>>,
+    /// Whether each of these classes can be used.
+    pub classes: BTreeMap<String, PoolStatus>,
+}
+
+/// A NodeClaim, as written.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// The pool it is of, if any.
+    pub pool: Option<String>,
+    /// The class.
+    pub node_class: NodeClassRef,
+    /// Claims with the same are launched by one request.
+    pub launch_group: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Taints its node has.
+    pub taints: Vec<Taint>,
+    /// Taints its node starts with and that something else removes.
+    pub startup_taints: Vec<Taint>,
+    /// What the machine must be.
+    pub requirements: Requirements,
+    /// What it must have room for.
+    pub requests: Resources,
+    /// How long a drain may take.
+    pub termination_grace_period: Option<SignedDuration>,
+    /// The node's greatest age.
+    pub expire_after: Option<SignedDuration>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was asked to go.
+    pub deleting: Option<Timestamp>,
+    /// It may not vanish before its machine.
+    pub finalizer: bool,
+    /// The machine.
+    pub provider_id: Option<String>,
+    /// The machine's image.
+    pub image: Option<String>,
+    /// The Node.
+    pub node: Option<String>,
+    /// What the machine has.
+    pub capacity: Resources,
+    /// What pods can have of it.
+    pub allocatable: Resources,
+    /// Conditions by type.
+    pub conditions: BTreeMap<String, Condition>,
+}
+
+impl Claim {
+    /// A condition's status; one that was never written is unknown.
+    pub fn condition(&self, kind: &str) -> ConditionStatus {
+        self.conditions.get(kind).map_or(ConditionStatus::Unknown, |condition| condition.status)
+    }
+
+    /// Whether a condition is true.
+    pub fn is(&self, kind: &str) -> bool {
+        self.condition(kind) == ConditionStatus::True
+    }
+
+    /// No change to it yet.
+    pub fn change(&self) -> ClaimChange {
+        ClaimChange { claim: self.name.clone(), ..ClaimChange::default() }
+    }
+}
+
+/// A Node that belongs to a NodeClaim.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimNode {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// The version read, which a change of taints is bound to.
+    pub version: String,
+    /// The machine.
+    pub provider_id: String,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Taints, all of them.
+    pub taints: Vec<Taint>,
+    /// Its condition `Ready`.
+    pub ready: ConditionStatus,
+    /// What pods can have.
+    pub allocatable: Resources,
+    /// What it has.
+    pub capacity: Resources,
+    /// It may not vanish before its machine.
+    pub finalizer: bool,
+    /// Its owner is the NodeClaim.
+    pub owned: bool,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was asked to go.
+    pub deleting: Option<Timestamp>,
+}
+
+/// A pod on a node that may be drained.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BoundPod {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its uid: an eviction is of this pod, not of a namesake.
+    pub uid: String,
+    /// The node.
+    pub node: String,
+    /// A DaemonSet's.
+    pub daemon: bool,
+    /// The node's own: mirrors a manifest on the machine.
+    pub mirror: bool,
+    /// Its priority class is one of the system's two.
+    pub critical: bool,
+    /// It stays where disrupted nodes are.
+    pub tolerates_disruption: bool,
+    /// `karpenter.sh/do-not-disrupt` as written, if it is.
+    pub do_not_disrupt: Option<String>,
+    /// It has succeeded or failed.
+    pub finished: bool,
+    /// When it was started.
+    pub started: Option<Timestamp>,
+    /// When it is to be gone, if it was asked to go.
+    pub deleting: Option<Timestamp>,
+    /// How long it may take to stop.
+    pub grace_seconds: i64,
+    /// Persistent volumes it uses.
+    pub volumes: Vec<String>,
+}
+
+/// A persistent volume attached to a node.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attachment {
+    /// The VolumeAttachment.
+    pub name: String,
+    /// The node.
+    pub node: String,
+    /// The persistent volume.
+    pub volume: String,
+}
+
+/// A machine, as the cloud tells of it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    /// Its id.
+    pub id: String,
+    /// The id as Nodes carry it.
+    pub provider_id: String,
+    /// Its type.
+    pub instance_type: String,
+    /// Its zone.
+    pub zone: String,
+    /// How it is paid for.
+    pub capacity_type: CapacityType,
+    /// The reservation it draws on.
+    pub reservation: Option<String>,
+    /// The image it started from.
+    pub image: String,
+    /// How far it is.
+    pub state: InstanceState,
+    /// When it was launched.
+    pub launched: Timestamp,
+    /// The launch group it was asked for by.
+    pub launch_group: Option<String>,
+    /// The NodeClaim it is tagged with.
+    pub claim: Option<String>,
+}
+
+/// How far a machine is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InstanceState {
+    /// Starting.
+    Pending,
+    /// Up.
+    Running,
+    /// Stopping or stopped; ours are never stopped on purpose.
+    Stopped,
+    /// On its way out.
+    ShuttingDown,
+    /// Gone.
+    Terminated,
+}
+
+impl InstanceState {
+    /// Whether it won't come back.
+    pub fn is_ending(self) -> bool {
+        matches!(self, Self::ShuttingDown | Self::Terminated)
+    }
+}
+
+/// What to do for some NodeClaims.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Care {
+    /// The changes, in order.
+    pub effects: Vec<Effect>,
+    /// When each NodeClaim that isn't at rest wants to be looked at again.
+    pub again: BTreeMap<String, SignedDuration>,
+    /// What the reader should know.
+    pub notes: Vec<Note>,
+}
