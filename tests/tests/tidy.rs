@@ -19,7 +19,7 @@ mod tests {
         ("catalog", &["model"]),
         ("api", &["model", "catalog"]),
         ("simulation", &["model", "planner"]),
-        ("cloud", &["catalog", "model"]),
+        ("cloud", &["api", "catalog", "model"]),
         ("journeyman", &["api", "catalog", "cloud", "model", "planner", "simulation"]),
         ("tests", &["api", "catalog", "model", "planner", "simulation", "solver"]),
     ];
