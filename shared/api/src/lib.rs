@@ -4,4 +4,5 @@ pub mod case;
 pub mod crd;
 pub mod lower;
 pub mod read;
+pub mod record;
 pub mod report;

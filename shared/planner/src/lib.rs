@@ -9,9 +9,11 @@ mod provision;
 use std::sync::Arc;
 
 use model::{Funnel, ObjectName, Plan, Snapshot};
+use serde::{Deserialize, Serialize};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Room for pending pods.
     Provision,
