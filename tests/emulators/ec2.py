@@ -1,0 +1,239 @@
+"""An emulator of EC2, IAM, SSM, EKS and Pricing on 127.0.0.1: moto, with what it lacks. `python ec2.py PORT`.
+
+Stands for: what Journeyman asks AWS about instances. moto answers most; here are the operations that it lacks or
+answers too simply, each stated in its module: `fleet.py`, `market.py`, `images.py`, `cluster.py`, `machines.py`,
+`faults.py`. Smaller differences mended in this file: RegisterImage keeps what it is given, lists of types come in
+pages, instances can be filtered by lifecycle, and an account without capacity reservations and placement groups says so
+instead of failing.
+
+Signatures are not checked (but for tokens of EKS). There is one account whatever the key.
+
+The bench's own requests, JSON in and out, below `/_bench/`:
+
+| | |
+|---|---|
+| `PUT stock`, `PUT prices` | rows of `market.py` |
+| `PUT faults`, `GET calls` | `faults.py` |
+| `PUT parameters`, `GET parameters` | `images.py` |
+| `PUT clusters/NAME`, `PUT identities`, `POST authenticate`, `GET refusals` | `cluster.py` |
+| `GET instances`, `PUT machines` | `machines.py`: seconds in each state |
+| `POST reset` | stock, prices, faults, calls and delays as at the start; instances stay |
+"""
+
+import io
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+
+from images import Images
+
+# moto reads the list of images once, when it is imported; its own is 1,300 images that no test wants.
+IMAGES = Images()
+os.environ["MOTO_AMIS_PATH"] = os.path.join(tempfile.mkdtemp(prefix="journeyman-images-"), "amis.json")
+IMAGES.write(os.environ["MOTO_AMIS_PATH"])
+
+import moto.ec2.utils  # noqa: E402
+from moto.core.responses import ActionResult  # noqa: E402
+from moto.ec2.responses.amis import AmisResponse  # noqa: E402
+from moto.ec2.responses.instances import InstanceResponse  # noqa: E402
+from moto.ec2.responses.spot_instances import SpotInstances  # noqa: E402
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
+from werkzeug.serving import make_server  # noqa: E402
+
+import fleet  # noqa: E402
+from cluster import Clusters  # noqa: E402
+from faults import Call, Faults  # noqa: E402
+from machines import Machines  # noqa: E402
+from market import Market  # noqa: E402
+
+MARKET, CLUSTERS, FAULTS, MACHINES = Market(), Clusters(), Faults(), Machines()
+
+#: EC2 operations whose empty answer is right for an account that has none of them.
+EMPTY = {
+    "DescribeCapacityReservations": "capacityReservationSet",
+    "DescribePlacementGroups": "placementGroupSet",
+}
+
+
+def mend():
+    """Replaces what moto answers too simply. Returns the answers of fleets by client token."""
+    moto.ec2.utils.filter_dict_attribute_mapping["instance-lifecycle"] = "lifecycle"
+    register_image = AmisResponse.register_image
+
+    def registered(self):
+        answer = register_image(self)
+        image = self.ec2_backend.amis[answer.result["ImageId"]]
+        image.architecture = self._get_param("Architecture") or "x86_64"
+        image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
+        image.virtualization_type = self._get_param("VirtualizationType") or "hvm"
+        for spec in self._get_param("TagSpecifications", []):
+            if spec["ResourceType"] == "image":
+                image.add_tags({tag["Key"]: tag["Value"] for tag in spec["Tags"]})
+        return answer
+
+    def spot_price_history(self):
+        filters = self._filters_from_querystring()
+        rows = MARKET.spot_history(
+            self.region,
+            self._get_param("InstanceTypes", []) or filters.get("instance-type", []),
+            [zone for zone in [self._get_param("AvailabilityZone")] if zone] or filters.get("availability-zone", []),
+            self._get_param("ProductDescriptions", []) or filters.get("product-description", []),
+        )
+        return paged(self, {"SpotPriceHistory": rows}, "SpotPriceHistory", 1000)
+
+    AmisResponse.register_image = registered
+    SpotInstances.describe_spot_price_history = spot_price_history
+    for operation, field, size in (
+        ("describe_instance_types", "InstanceTypes", 100),
+        ("describe_instance_type_offerings", "InstanceTypeOfferings", 1000),
+    ):
+        setattr(InstanceResponse, operation, pages_of(getattr(InstanceResponse, operation), field, size))
+    MACHINES.install()
+    return fleet.install(MARKET)
+
+
+def pages_of(original, field, size):
+    """The operation, its list in pages."""
+    return lambda self: paged(self, original(self).result, field, size)
+
+
+def paged(response, result, field, size):
+    """One page of the list, of MaxResults entries or of what AWS gives unasked."""
+    start = int(response._get_param("NextToken") or 0)
+    end = start + int(response._get_param("MaxResults") or size)
+    rows = result[field]
+    return ActionResult({field: rows[start:end], "NextToken": str(end) if end < len(rows) else None})
+
+
+class Front:
+    """Stands before moto: the bench's requests, faults, and the services that moto lacks."""
+
+    def __init__(self, app, fleets):
+        self.app = app
+        self.fleets = fleets
+
+    def __call__(self, environ, start_response):
+        began = time.time()
+        call = Call(environ)
+        if call.path.startswith("/_bench/"):
+            return reply(start_response, *self.bench(call))
+        fault = FAULTS.take(call)
+        if fault is None:
+            answer = self.answer(call, environ)
+        elif fault["kind"] == "error":
+            answer = call.error(fault.get("status", 400), fault["code"], fault.get("message", fault["code"]))
+        else:
+            answer = None
+            if fault["kind"] != "drop-before":
+                self.answer(call, environ)
+            if fault["kind"] == "hang-after":
+                time.sleep(fault.get("seconds", 60))
+        FAULTS.record(call, 0 if answer is None else answer[0], 0 if answer is None else len(answer[2]), began)
+        if answer is None:
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            raise ConnectionAbortedError
+        return reply(start_response, *answer)
+
+    def answer(self, call, environ):
+        """What AWS answers: status, content type (or headers) and body."""
+        if call.service == "pricing" and call.operation == "GetProducts":
+            wanted = call.parameters
+            products = MARKET.products(wanted.get("Filters", []), wanted.get("MaxResults", 100), wanted.get("NextToken"))
+            return 200, "application/x-amz-json-1.1", json.dumps(products)
+        if call.service == "ssm" and (answer := IMAGES.answer(call.operation, call.parameters)) is not None:
+            return answer[0], "application/x-amz-json-1.1", json.dumps(answer[1])
+        if call.service == "eks" and call.method == "GET" and call.path.startswith("/clusters/"):
+            status, body = CLUSTERS.describe(call.path.split("/")[2])
+            headers = [("content-type", "application/json")]
+            if status != 200:
+                headers.append(("x-amzn-errortype", body["__type"]))
+            return status, headers, json.dumps(body)
+        if call.service == "ec2" and call.operation in EMPTY:
+            name = call.operation
+            body = f'<{name}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><{EMPTY[name]}/></{name}Response>'
+            return 200, "text/xml", body
+        return self.moto(call, environ)
+
+    def moto(self, call, environ):
+        """moto's answer."""
+        environ["wsgi.input"] = io.BytesIO(call.body)
+        seen = {}
+
+        def start_response(status, headers, _=None):
+            seen["status"], seen["headers"] = int(status.split()[0]), headers
+
+        body = b"".join(self.app(environ, start_response))
+        if seen["status"] == 500 and body.startswith(b"<!doctype html"):
+            # moto fell over, mostly for want of an operation. Not with 500, which clients would repeat.
+            return call.error(400, "BenchCannotAnswer", f"the emulator can't answer {call.service} {call.operation}")
+        return seen["status"], seen["headers"], body
+
+    def bench(self, call):
+        """The bench's own requests."""
+        verb, path = call.method, call.path.removeprefix("/_bench/")
+        given = json.loads(call.body or b"null")
+        found = None
+        match verb, path.split("/"):
+            case "PUT", ["stock"]:
+                MARKET.set_stock(given)
+            case "PUT", ["prices"]:
+                MARKET.set_prices(given)
+            case "PUT", ["faults"]:
+                FAULTS.set_rows(given)
+            case "GET", ["calls"]:
+                found = FAULTS.log()
+            case "PUT", ["parameters"]:
+                IMAGES.set_parameters(given)
+            case "GET", ["parameters"]:
+                found = IMAGES.parameters
+            case "PUT", ["clusters", name]:
+                CLUSTERS.put(name, given)
+            case "PUT", ["identities"]:
+                CLUSTERS.put_identities(given)
+            case "POST", ["authenticate"]:
+                found = CLUSTERS.review(given)
+            case "GET", ["refusals"]:
+                found = CLUSTERS.refusals
+            case "GET", ["instances"]:
+                found = MACHINES.list()
+            case "PUT", ["machines"]:
+                MACHINES.pending_seconds = given["pending_seconds"]
+                MACHINES.shutting_down_seconds = given["shutting_down_seconds"]
+            case "POST", ["reset"]:
+                MARKET.reset()
+                FAULTS.reset()
+                MACHINES.reset()
+                self.fleets.clear()
+            case _:
+                return 404, "application/json", json.dumps({"error": f"no {verb} {call.path}"})
+        return 200, "application/json", json.dumps(found)
+
+
+def reply(start_response, status, headers, body):
+    """Sends an answer."""
+    if isinstance(headers, str):
+        headers = [("content-type", headers)]
+    body = body.encode() if isinstance(body, str) else body
+    headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    start_response(f"{status} -", [*headers, ("content-length", str(len(body)))])
+    return [body]
+
+
+class Handler(MotoRequestHandler):
+    """Keeps the log for itself: the bench has its own."""
+
+    def log_request(self, *_):
+        """Says nothing."""
+
+
+def main():
+    """Serves until it is killed."""
+    front = Front(DomainDispatcherApplication(create_backend_app), mend())
+    make_server("127.0.0.1", int(sys.argv[1]), front, threaded=True, request_handler=Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
