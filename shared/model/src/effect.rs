@@ -20,11 +20,13 @@ use crate::taint::Taint;
 pub enum Effect {
     /// Write the intent to have a node. Its name follows from its contents, so that writing it twice is writing it once.
     CreateNodeClaim(Arc<NodeClaimDraft>),
-    /// Ask for a NodeClaim to be deleted, if it still is at rest.
+    /// Ask for a NodeClaim to be deleted; its finalizer holds it until its machine is gone.
     DeleteNodeClaim {
         /// The NodeClaim.
         claim: String,
-        /// Why, in the words of events.
+        /// Its uid, where known: names come back, and a namesake is not meant.
+        uid: Option<String>,
+        /// Why, in CamelCase; in snake_case it is the `reason` of metrics.
         reason: String,
     },
     /// Ask the cloud for the machines of NodeClaims that are alike.
@@ -63,31 +65,31 @@ pub enum Effect {
         /// The machine.
         provider_id: String,
     },
-    /// Write on a machine what it is for.
+    /// Write on a machine what it is for, where nothing is written yet.
     TagInstance {
         /// The machine.
         provider_id: String,
-        /// Tags to set.
+        /// Tags to set if they are absent.
         tags: BTreeMap<String, String>,
     },
-    /// Let a NodeClaim vanish.
+    /// Let a NodeClaim vanish: take the finalizer off.
     ReleaseNodeClaim {
         /// The NodeClaim.
         claim: String,
+        /// Its uid.
+        uid: String,
     },
-    /// Let a Node vanish.
+    /// Let a Node vanish: take the finalizer off.
     ReleaseNode {
         /// The Node.
         node: String,
+        /// Its uid.
+        uid: String,
     },
-    /// Don't buy this way for a while: there was none to be had, or it is about to be taken back.
-    AvoidOffering {
-        /// The instance type.
-        instance_type: String,
-        /// The zone.
-        zone: String,
-        /// How it is paid for.
-        capacity_type: CapacityType,
+    /// Don't buy there for a while: there was none to be had, or it is about to be taken back. Saying it again extends it.
+    Avoid {
+        /// What to keep away from.
+        what: Avoided,
         /// Until when.
         until: Timestamp,
     },
@@ -100,10 +102,12 @@ pub enum Effect {
         /// The node.
         node: String,
     },
-    /// Have NodeClaims looked after, soon.
+    /// Have NodeClaims, and Nodes that no NodeClaim is left for, looked after.
     HintLifecycle {
         /// The NodeClaims.
         claims: Vec<String>,
+        /// The Nodes.
+        nodes: Vec<String>,
         /// How long to wait first.
         after: SignedDuration,
     },
@@ -123,6 +127,27 @@ pub enum Effect {
         /// A sentence.
         message: String,
     },
+}
+
+/// What not to buy from for a while.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Avoided {
+    /// An instance type in a zone, bought in one way.
+    Offering {
+        /// The instance type.
+        instance_type: String,
+        /// The zone.
+        zone: String,
+        /// How it is paid for.
+        capacity_type: CapacityType,
+    },
+    /// A way to buy, everywhere.
+    CapacityType(CapacityType),
+    /// A subnet, by id: its zone can still be had through others.
+    Subnet(String),
+    /// A capacity reservation, by id: nothing remains of it.
+    Reservation(String),
 }
 
 /// What an event is about.
@@ -182,20 +207,28 @@ pub struct NodeClaimDraft {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchOrder {
-    /// The group's name: asking twice by the same name is asking once.
+    /// The group's name, written on each machine.
     pub group: String,
-    /// The NodeClaims, in name order.
+    /// Asking twice by the same token is asking once.
+    pub token: String,
+    /// The NodeClaims, in name order: one machine for each.
     pub claims: Vec<String>,
     /// The pool, if any.
     pub pool: Option<String>,
     /// The class.
     pub node_class: NodeClassRef,
-    /// The ways to buy them, cheapest first, all of one capacity type.
+    /// How they are paid for.
+    pub capacity_type: CapacityType,
+    /// For reserved machines what kind the reservations are: `default`, `capacity-block` or `interruptible`.
+    pub reservation_type: Option<String>,
+    /// The ways to buy them, cheapest first, all of that capacity type.
     pub offers: Vec<Offer>,
     /// Labels the machines' Nodes start with.
     pub labels: BTreeMap<String, String>,
-    /// Taints they start with, startup taints included.
+    /// Taints they start with: for good, for the start, and the one that registration takes off.
     pub taints: Vec<Taint>,
+    /// What the machines must be, offers apart: tenancy and the like.
+    pub requirements: Requirements,
     /// What pods and daemons ask: special devices are set up only if asked for.
     pub requests: Resources,
     /// `minValues` were relaxed for them.
@@ -208,6 +241,9 @@ pub struct LaunchOrder {
 pub struct ClaimChange {
     /// The NodeClaim.
     pub claim: String,
+    /// The version it was read at: if it has changed since, nothing is written. Without, it is written in any case, and
+    /// then it holds no conditions.
+    pub version: Option<String>,
     /// Hold it until its machine is gone.
     pub finalizer: bool,
     /// Labels to set.
@@ -231,7 +267,7 @@ pub struct ClaimChange {
 impl ClaimChange {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        *self == Self { claim: self.claim.clone(), ..Self::default() }
+        *self == Self { claim: self.claim.clone(), version: self.version.clone(), ..Self::default() }
     }
 }
 
@@ -299,4 +335,6 @@ pub struct Condition {
     pub message: String,
     /// Since when it has this status.
     pub since: Timestamp,
+    /// The object's generation it was written for.
+    pub generation: i64,
 }

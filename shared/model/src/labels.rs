@@ -37,6 +37,38 @@ pub const USD_PER_HOUR: &str = "journeyman.dev/usd-per-hour";
 /// On a pod `true` or a duration, on a node `true`: not to be disrupted.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 
+/// `default` or `dedicated`.
+pub const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
+/// On a node `true`: taints of its NodeClaim are not written to it.
+pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
+/// Keeps load balancers from sending a node anything new.
+pub const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+/// Annotation: when a drain is to be over, whatever pods say.
+pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// Annotation: `true` if `minValues` were relaxed for a NodeClaim.
+pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// Annotation: NodeClaims with the same value are launched by one request.
+pub const LAUNCH_GROUP: &str = "journeyman.dev/launch-group";
+/// Annotation: how many launches of the group have come to nothing.
+pub const LAUNCH_ATTEMPT: &str = "journeyman.dev/launch-attempt";
+/// Annotation: when the cloud takes the machine away.
+pub const INTERRUPTION_DEADLINE: &str = "journeyman.dev/interruption-deadline";
+/// Annotation of a pool: what becomes of nodes whose Spot capacity is at risk.
+pub const REBALANCE: &str = "journeyman.dev/rebalance";
+/// Annotation: the machine carries its names as tags.
+pub const TAGGED: &str = "karpenter.k8s.aws/tagged";
+/// Annotation: the machine carries the cluster's name as a tag.
+pub const CLUSTER_NAME_TAGGED: &str = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
+/// Taint of a node that is to go: no value, `NoSchedule`.
+pub const DISRUPTED: &str = "karpenter.sh/disrupted";
+/// Taint of a node that has not registered: no value, `NoExecute`.
+pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
+/// Finalizer of NodeClaims and Nodes.
+pub const FINALIZER: &str = "karpenter.sh/termination";
+/// Tag of a machine: its NodeClaim.
+pub const NODECLAIM: &str = "karpenter.sh/nodeclaim";
+
 /// Label keys under `karpenter.k8s.aws/` that describe an instance type.
 pub const INSTANCE: [&str; 26] = [
     "karpenter.k8s.aws/instance-cpu",
@@ -60,7 +92,7 @@ pub const INSTANCE: [&str; 26] = [
     "karpenter.k8s.aws/instance-accelerator-count",
     "karpenter.k8s.aws/instance-hypervisor",
     "karpenter.k8s.aws/instance-encryption-in-transit-supported",
-    "karpenter.k8s.aws/instance-tenancy",
+    TENANCY,
     "karpenter.k8s.aws/nitro-sandbox",
     "karpenter.k8s.aws/placement-group-id",
     "karpenter.k8s.aws/placement-group-partition",

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod catalogue;
 pub mod cluster;
 pub mod effect;
+pub mod interruption;
 pub mod labels;
 pub mod lifecycle;
 pub mod money;
@@ -28,11 +29,13 @@ pub use cluster::{
     PoolStatus,
 };
 pub use effect::{
-    ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, NodeChange, NodeClaimDraft,
-    ObjectRef,
+    Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, NodeChange,
+    NodeClaimDraft, ObjectRef,
 };
+pub use interruption::{InterruptionSnapshot, Notice, NoticeKind};
 pub use lifecycle::{
-    Attachment, BoundPod, Care, Claim, ClaimNode, Instance, InstanceState, LifecycleSnapshot,
+    Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,
+    LaunchClass, LaunchFailure, LaunchFailureKind, LifecycleSnapshot, PlannedPod, SweepSnapshot,
 };
 pub use money::MicroUsd;
 pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};

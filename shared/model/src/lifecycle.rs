@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{CapacityType, InstanceType};
-use crate::cluster::{NodeClassRef, PoolStatus};
+use crate::cluster::NodeClassRef;
 use crate::effect::{ClaimChange, Condition, ConditionStatus, Effect};
-use crate::plan::Note;
+use crate::plan::{Note, Offer};
 use crate::pod::ObjectName;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
@@ -21,22 +21,127 @@ use crate::taint::Taint;
 pub struct LifecycleSnapshot {
     /// The only time there is.
     pub now: Timestamp,
-    /// The NodeClaims to look after; those of one launch group come together.
+    /// The NodeClaims to look after, with all others of their launch groups and all others that name the same machine.
     pub claims: Vec<Claim>,
     /// Nodes with the provider id of one of them.
     pub nodes: Vec<ClaimNode>,
-    /// Pods on those nodes.
+    /// Nodes that are going, that are held, and whose provider id no NodeClaim has.
+    pub orphans: Vec<ClaimNode>,
+    /// Pods on nodes that are to be drained.
     pub pods: Vec<BoundPod>,
     /// Volumes attached to those nodes.
     pub attachments: Vec<Attachment>,
     /// Machines with the provider id, or the launch group, of one of them.
     pub instances: Vec<Instance>,
-    /// Whether machines were asked for at all: if not, their absence says nothing.
+    /// Whether all machines were read that were wanted: if not, that one is absent says nothing.
     pub instances_known: bool,
-    /// What can be bought now for each class that an unlaunched NodeClaim names; a class that is missing does not exist.
+    /// What can be bought now for each class that an unlaunched NodeClaim names, by the class's name.
     pub types: BTreeMap<String, Arc<Vec<InstanceType>>>,
-    /// Whether each of these classes can be used.
-    pub classes: BTreeMap<String, PoolStatus>,
+    /// These classes; one that is missing does not exist.
+    pub classes: BTreeMap<String, LaunchClass>,
+    /// What this run's launches brought, by launch group.
+    pub launches: BTreeMap<String, LaunchAnswer>,
+    /// Pending pods planned for each NodeClaim, if kube-scheduler is to be told.
+    pub planned: BTreeMap<String, Vec<PlannedPod>>,
+}
+
+/// What a launch needs to know of a class.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchClass {
+    /// Whether it can be used.
+    pub status: ClassStatus,
+    /// Annotations that NodeClaims made from it carry, such as its hash.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Whether a class can be used.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ClassStatus {
+    /// It can.
+    #[default]
+    Ready,
+    /// It can't, because.
+    NotReady(String),
+    /// Not known yet, because.
+    Unknown(String),
+    /// It is being deleted.
+    Deleting,
+}
+
+/// What the cloud answered to a launch.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchAnswer {
+    /// The token is used up: asking by it again gets the same answer.
+    pub spent: bool,
+    /// Provider ids of the machines, all of them; they are among the snapshot's instances too.
+    pub machines: Vec<String>,
+    /// What went wrong, each thing once.
+    pub failures: Vec<LaunchFailure>,
+}
+
+/// One thing that went wrong in a launch.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchFailure {
+    /// What kind of thing.
+    pub kind: LaunchFailureKind,
+    /// The way to buy it concerns; none if it concerns them all.
+    pub offer: Option<Offer>,
+    /// The subnet it concerns, by id.
+    pub subnet: Option<String>,
+    /// A CamelCase word, such as `InsufficientInstanceCapacity` or `Unauthorized`.
+    pub reason: String,
+    /// What the cloud said.
+    pub message: String,
+}
+
+/// What follows from a failure.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaunchFailureKind {
+    /// There is none to be had that way, or no quota for it.
+    Capacity,
+    /// No machine of that capacity type can be had by this account.
+    CapacityType,
+    /// The subnet has no address left.
+    Subnet,
+    /// Too many requests: nothing happened.
+    Throttled,
+    /// The token was used for a request that was not quite the same: there was another launch.
+    OtherLaunch,
+    /// Nobody knows whether it happened.
+    Unknown,
+    /// The request is not right or not allowed.
+    Rejected,
+}
+
+/// A pending pod that a NodeClaim was planned for.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedPod {
+    /// The pod.
+    pub name: ObjectName,
+    /// Its uid.
+    pub uid: String,
+}
+
+/// A whole cluster at one moment, as far as leftovers can be told.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SweepSnapshot {
+    /// The only time there is.
+    pub now: Timestamp,
+    /// All NodeClaims, read after the machines: a machine is always younger than its NodeClaim.
+    pub claims: Vec<Claim>,
+    /// All Nodes that are ours.
+    pub nodes: Vec<ClaimNode>,
+    /// All machines of this cluster.
+    pub instances: Vec<Instance>,
+    /// Whether the three lists are whole, to the last page: if not, that something is absent says nothing.
+    pub complete: bool,
 }
 
 /// A NodeClaim, as written.
@@ -47,13 +152,15 @@ pub struct Claim {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// The version read, which a change is bound to.
+    pub version: String,
     /// `metadata.generation`.
     pub generation: i64,
     /// The pool it is of, if any.
     pub pool: Option<String>,
     /// The class.
     pub node_class: NodeClassRef,
-    /// Claims with the same are launched by one request.
+    /// Claims with the same are launched by one request; without, a claim is alone in a group named by its uid.
     pub launch_group: Option<String>,
     /// Labels.
     pub labels: BTreeMap<String, String>,
@@ -104,7 +211,11 @@ impl Claim {
 
     /// No change to it yet.
     pub fn change(&self) -> ClaimChange {
-        ClaimChange { claim: self.name.clone(), ..ClaimChange::default() }
+        ClaimChange {
+            claim: self.name.clone(),
+            version: Some(self.version.clone()),
+            ..ClaimChange::default()
+        }
     }
 }
 
@@ -186,7 +297,7 @@ pub struct Attachment {
     pub volume: String,
 }
 
-/// A machine, as the cloud tells of it.
+/// A machine, as the cloud tells of it: from a listing or from the answer to a launch.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Instance {
@@ -243,8 +354,12 @@ impl InstanceState {
 pub struct Care {
     /// The changes, in order.
     pub effects: Vec<Effect>,
-    /// When each NodeClaim that isn't at rest wants to be looked at again.
+    /// When each NodeClaim that isn't at rest wants to be looked at again; zero is at once, in this very run.
     pub again: BTreeMap<String, SignedDuration>,
+    /// The same for Nodes without a NodeClaim.
+    pub again_nodes: BTreeMap<String, SignedDuration>,
+    /// How often what happened, for metrics.
+    pub counts: BTreeMap<String, u64>,
     /// What the reader should know.
     pub notes: Vec<Note>,
 }

@@ -38,8 +38,11 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
             left.entry(&pool.name).or_insert_with(|| budgets::available(snapshot, pool, BudgetReason::Empty));
         if *left > 0 {
             *left -= 1;
-            plan.effects
-                .push(Effect::DeleteNodeClaim { claim: claim.to_owned(), reason: "Empty".to_owned() });
+            plan.effects.push(Effect::DeleteNodeClaim {
+                claim: claim.to_owned(),
+                uid: None,
+                reason: "Empty".to_owned(),
+            });
         }
     }
 }

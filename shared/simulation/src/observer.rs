@@ -119,7 +119,7 @@ impl World {
         for effect in &plan.effects {
             match effect {
                 Effect::CreateNodeClaim(draft) => self.create_claim(draft),
-                Effect::DeleteNodeClaim { claim, reason } => self.delete_claim(claim, reason),
+                Effect::DeleteNodeClaim { claim, reason, .. } => self.delete_claim(claim, reason),
                 Effect::PublishEvent { .. } => self.records.events += 1,
                 // Machines here live by themselves; a decision about pods has no business with them.
                 other => self.judge(vec![format!("a plan does what is not its to do: {other:?}")]),

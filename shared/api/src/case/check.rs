@@ -134,7 +134,7 @@ fn disruptions(
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::DeleteNodeClaim { claim, reason } => Some((claim.as_str(), reason.as_str())),
+            Effect::DeleteNodeClaim { claim, reason, .. } => Some((claim.as_str(), reason.as_str())),
             _ => None,
         })
         .collect();

@@ -177,7 +177,7 @@ fn plan() -> Plan {
             reason: Arc::new(Reason::NoNodePool),
             funnels: Arc::default(),
         }],
-        effects: vec![Effect::DeleteNodeClaim { claim: "old".into(), reason: "Empty".into() }],
+        effects: vec![Effect::DeleteNodeClaim { claim: "old".into(), uid: None, reason: "Empty".into() }],
         ..Plan::default()
     }
 }

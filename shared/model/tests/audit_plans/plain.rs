@@ -102,7 +102,7 @@ fn pools_and_claims_are_right() {
         })),
         ("other requests", "its requests are not", |_, plan| redraft(plan, |draft| draft.requests.0.clear())),
         ("a claim that is not there", "does not exist", |_, plan| {
-            plan.effects.push(Effect::DeleteNodeClaim { claim: "ghost".into(), reason: "Empty".into() });
+            plan.effects.push(Effect::DeleteNodeClaim { claim: "ghost".into(), uid: None, reason: "Empty".into() });
         }),
     ]);
 }

@@ -88,7 +88,7 @@ fn check(snapshot: &Snapshot, gone: &[&str]) {
     let mut decided = Plan::default();
     plan(snapshot, &mut decided);
     let claims = decided.effects.into_iter().map(|effect| match effect {
-        Effect::DeleteNodeClaim { claim, reason } => {
+        Effect::DeleteNodeClaim { claim, reason, .. } => {
             assert_eq!(reason, "Empty");
             claim.trim_start_matches("claim-").to_owned()
         }
