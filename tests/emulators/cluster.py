@@ -71,7 +71,7 @@ class Clusters:
         return 200, {"cluster": cluster}
 
     def put_identities(self, identities):
-        """Sets who an access key is: `{key: {"secret", "username", "groups", "cluster"}}`."""
+        """Sets who an access key is: `{key: {"secret", "token", "username", "groups", "cluster"}}`."""
         with self.lock:
             self.identities.update(identities)
 
@@ -122,6 +122,8 @@ class Clusters:
             identity = self.identities.get(key)
         if identity is None:
             raise Refused(f"nobody has the access key {key}")
+        if query.get("x-amz-security-token") != identity.get("token"):
+            raise Refused(f"the session token is not the one of {key}")
         headers = {"host": url.netloc, "x-k8s-aws-id": identity["cluster"]}
         wanted = presigned(pairs, headers, identity["secret"], (day, region, service))
         if not hmac.compare_digest(wanted, signature):
@@ -135,17 +137,21 @@ def presigned(pairs, headers, secret, scope):
     names = query["X-Amz-SignedHeaders"].split(";")
     if not set(names) <= headers.keys():
         raise Refused(f"signed headers {names}, can be judged {sorted(headers)}")
-    encoded = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in sorted(query.items()))
+    encoded = "&".join(
+        f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in sorted(query.items())
+    )
     lines = [f"{name}:{headers[name]}\n" for name in names]
     empty = hashlib.sha256(b"").hexdigest()
     canonical = "\n".join(["GET", "/", encoded, "".join(lines), ";".join(names), empty])
     day, region, service = scope
-    text = "\n".join([
-        "AWS4-HMAC-SHA256",
-        query["X-Amz-Date"],
-        f"{day}/{region}/{service}/aws4_request",
-        hashlib.sha256(canonical.encode()).hexdigest(),
-    ])
+    text = "\n".join(
+        [
+            "AWS4-HMAC-SHA256",
+            query["X-Amz-Date"],
+            f"{day}/{region}/{service}/aws4_request",
+            hashlib.sha256(canonical.encode()).hexdigest(),
+        ]
+    )
     derived = f"AWS4{secret}".encode()
     for part in (day, region, service, "aws4_request", text):
         derived = hmac.new(derived, part.encode(), hashlib.sha256).digest()

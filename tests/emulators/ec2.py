@@ -17,7 +17,7 @@ The bench's own requests, JSON in and out, below `/_bench/`:
 | `PUT parameters`, `GET parameters` | `images.py` |
 | `PUT clusters/NAME`, `PUT identities`, `POST authenticate`, `GET refusals` | `cluster.py` |
 | `GET instances`, `PUT machines` | `machines.py`: seconds in each state |
-| `POST reset` | stock, prices, faults, calls and delays as at the start; instances stay |
+| `POST reset` | everything as at the start, instances and launch templates gone; network, roles and images stay |
 """
 
 import io
@@ -27,6 +27,7 @@ import socket
 import sys
 import tempfile
 import time
+import traceback
 
 from images import Images
 
@@ -141,7 +142,9 @@ class Front:
         """What AWS answers: status, content type (or headers) and body."""
         if call.service == "pricing" and call.operation == "GetProducts":
             wanted = call.parameters
-            products = MARKET.products(wanted.get("Filters", []), wanted.get("MaxResults", 100), wanted.get("NextToken"))
+            products = MARKET.products(
+                wanted.get("Filters", []), wanted.get("MaxResults", 100), wanted.get("NextToken")
+            )
             return 200, "application/x-amz-json-1.1", json.dumps(products)
         if call.service == "ssm" and (answer := IMAGES.answer(call.operation, call.parameters)) is not None:
             return answer[0], "application/x-amz-json-1.1", json.dumps(answer[1])
@@ -165,9 +168,11 @@ class Front:
         def start_response(status, headers, _=None):
             seen["status"], seen["headers"] = int(status.split()[0]), headers
 
-        body = b"".join(self.app(environ, start_response))
-        if seen["status"] == 500 and body.startswith(b"<!doctype html"):
-            # moto fell over, mostly for want of an operation. Not with 500, which clients would repeat.
+        try:
+            body = b"".join(self.app(environ, start_response))
+        except Exception:
+            # moto fell over, mostly for want of an operation. Not a 500, which clients would repeat.
+            traceback.print_exc()
             return call.error(400, "BenchCannotAnswer", f"the emulator can't answer {call.service} {call.operation}")
         return seen["status"], seen["headers"], body
 
@@ -206,6 +211,7 @@ class Front:
                 MARKET.reset()
                 FAULTS.reset()
                 MACHINES.reset()
+                MACHINES.forget()
                 self.fleets.clear()
             case _:
                 return 404, "application/json", json.dumps({"error": f"no {verb} {call.path}"})

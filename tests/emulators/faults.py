@@ -21,6 +21,8 @@ import time
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
+NO_REQUEST = "00000000-0000-0000-0000-000000000000"
+
 
 class Call:
     """A request as AWS would see it: service, operation, parameters and whose key signed it."""
@@ -51,11 +53,11 @@ class Call:
             return status, "application/x-amz-json-1.1", json.dumps({"__type": code, "message": message})
         error = f"<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>"
         if self.service == "ec2":
-            body = f"<Response><Errors>{error}</Errors><RequestID>00000000-0000-0000-0000-000000000000</RequestID></Response>"
+            body = f"<Response><Errors>{error}</Errors><RequestID>{NO_REQUEST}</RequestID></Response>"
         else:
             kind = "Sender" if status < 500 else "Receiver"
             error = error.replace("<Error>", f"<Error><Type>{kind}</Type>")
-            body = f"<ErrorResponse>{error}<RequestId>00000000-0000-0000-0000-000000000000</RequestId></ErrorResponse>"
+            body = f"<ErrorResponse>{error}<RequestId>{NO_REQUEST}</RequestId></ErrorResponse>"
         return status, "text/xml", body
 
 
@@ -98,17 +100,19 @@ class Faults:
     def record(self, call, status, size, began):
         """Adds a call to the log."""
         with self.lock:
-            self.calls.append({
-                "time": began,
-                "seconds": round(time.time() - began, 4),
-                "service": call.service,
-                "operation": call.operation,
-                "key": call.key,
-                "parameters": call.parameters,
-                "status": status,
-                "request_bytes": len(call.body),
-                "response_bytes": size,
-            })
+            self.calls.append(
+                {
+                    "time": began,
+                    "seconds": round(time.time() - began, 4),
+                    "service": call.service,
+                    "operation": call.operation,
+                    "key": call.key,
+                    "parameters": call.parameters,
+                    "status": status,
+                    "request_bytes": len(call.body),
+                    "response_bytes": size,
+                }
+            )
 
     def log(self):
         """The log."""

@@ -159,14 +159,14 @@ class InstantFleet:
         profile = spec.get("IamInstanceProfile") or {}
         if profile and not self._profile_exists(profile):
             value = profile.get("Name") or profile.get("Arn")
-            text = f"Value ({value}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
+            text = (
+                f"Value ({value}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
+            )
             raise Refusal("InvalidParameterValue", text)
 
     def _profile_exists(self, profile):
         try:
-            found = filter_iam_instance_profiles(
-                self.account, self.partition, profile.get("Arn"), profile.get("Name")
-            )
+            found = filter_iam_instance_profiles(self.account, self.partition, profile.get("Arn"), profile.get("Name"))
         except ServiceException:
             return False
         return found is not None
@@ -209,12 +209,14 @@ class InstantFleet:
         self._refuse(option.template, option.override, refusal)
 
     def _refuse(self, template, override, refusal):
-        self.errors.append({
-            "LaunchTemplateAndOverrides": {"LaunchTemplateSpecification": template, "Overrides": override},
-            "Lifecycle": self.capacity_type,
-            "ErrorCode": refusal.code,
-            "ErrorMessage": refusal.message,
-        })
+        self.errors.append(
+            {
+                "LaunchTemplateAndOverrides": {"LaunchTemplateSpecification": template, "Overrides": override},
+                "Lifecycle": self.capacity_type,
+                "ErrorCode": refusal.code,
+                "ErrorMessage": refusal.message,
+            }
+        )
 
     def _run(self, option, count):
         spec = option.spec

@@ -57,6 +57,18 @@ class Machines:
                 elif instance.state == "shutting-down":
                     instance._state = InstanceState("terminated", 48)
 
+    def forget(self):
+        """Ends all instances at once and forgets them, and the launch templates with them."""
+        for regions in list(ec2_backends.values()):
+            for backend in list(regions.values()):
+                for reservation in list(backend.reservations.values()):
+                    for instance in reservation.instances:
+                        if instance.state not in ("shutting-down", "terminated"):
+                            instance.terminate()
+                backend.reservations.clear()
+                for template in list(backend.launch_templates.values()):
+                    backend.delete_launch_template(template.name, None)
+
     def list(self):
         """All instances of all regions, with what is needed to play their part."""
         return [describe(instance) for instance in everyone()]

@@ -96,13 +96,15 @@ class Market:
             for product in products or ("Linux/UNIX",):
                 if product not in ("Linux/UNIX", "Linux/UNIX (Amazon VPC)"):
                     continue
-                rows.append({
-                    "InstanceType": name,
-                    "AvailabilityZone": zone,
-                    "ProductDescription": "Linux/UNIX",
-                    "SpotPrice": f"{self.spot(name, zone):.6f}",
-                    "Timestamp": since,
-                })
+                rows.append(
+                    {
+                        "InstanceType": name,
+                        "AvailabilityZone": zone,
+                        "ProductDescription": "Linux/UNIX",
+                        "SpotPrice": f"{self.spot(name, zone):.6f}",
+                        "Timestamp": since,
+                    }
+                )
         return rows
 
     def products(self, filters, max_results=100, token=None):

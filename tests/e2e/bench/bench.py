@@ -1,0 +1,291 @@
+"""Everything at once: start it, steer it, end it."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+import yaml
+
+from .cloud import ACCOUNT, REGION, Cloud, credentials
+from .functions import Functions
+from .kube import ApiError, Kube, until
+from .kubelets import Kubelets
+from .processes import Process, clean_environment, free_ports
+
+ROOT = Path(__file__).resolve().parents[3]
+FUNCTIONS = ("provision", "lifecycle", "interruption", "disruption", "catalog")
+
+
+class Bench:
+    """A cluster named `bench` in an AWS account of its own, all on this machine.
+
+    `kube` is the cluster's administrator, `cloud` the account's owner, `kubelets` the machines, `functions` the Lambda
+    functions. Everything ends with `stop()`, with the `with` block or with the process, whatever comes first.
+    """
+
+    cluster = "bench"
+
+    def __init__(self, emulators=None, journeyman=None):
+        self.emulators = Path(emulators or os.environ["BENCH_EMULATORS"])
+        self.journeyman = Path(journeyman or os.environ["BENCH_JOURNEYMAN"])
+        # Short, for the path of etcd's socket is limited.
+        self.folder = Path(tempfile.mkdtemp(prefix="journeyman-", dir="/tmp"))
+        self.processes = {}
+        self.timers = []
+        self.seconds = {}
+        self.keys = {name: credentials() for name in FUNCTIONS}
+        self.kube = self.cloud = self.kubelets = self.functions = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        """Starts everything and waits until it is ready."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self):
+        """Ends everything that was started, by its own id, and removes what it kept."""
+        for timer in self.timers:
+            timer.cancel()
+        if self.kubelets:
+            self.kubelets.stop()
+        for process in reversed(self.processes.values()):
+            process.stop()
+        if os.environ.get("BENCH_KEEP") != "true":
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def reset(self):
+        """Back to an empty cluster and an untouched account, between tests. Finalizers are taken off.
+
+        What is in the bucket stays: a catalogue once made serves all tests.
+        """
+        for timer in self.timers:
+            timer.cancel()
+        self.timers.clear()
+        self.functions.remove_all()
+        self.kubelets.reset()
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "PodDisruptionBudget"):
+            self.kube.delete_all(kind, "default")
+        self.kube.delete_all("Pod", "default", grace=0)
+        for kind in ("NodeClaim", "NodePool", "EC2NodeClass", "Node"):
+            for item in self.kube.list(kind):
+                if item["metadata"].get("finalizers"):
+                    self.kube.patch(kind, item["metadata"]["name"], {"metadata": {"finalizers": []}})
+            self.kube.delete_all(kind)
+        self.control("reset", {}, "POST")
+        self.cloud.clear()
+
+    def environment(self, function):
+        """The environment of one of Journeyman's functions, or of `journeyman run`."""
+        queues = self.cloud.account.queues
+        key, secret, token = self.keys.get(function) or self.keys["provision"]
+        return {
+            **self.cloud.endpoints(),
+            "AWS_REGION": REGION,
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
+            "AWS_SESSION_TOKEN": token,
+            "JOURNEYMAN_CLUSTERS": self.cluster,
+            "JOURNEYMAN_WAKE_QUEUE_URL": queues["wake"],
+            "JOURNEYMAN_LIFECYCLE_QUEUE_URL": queues["lifecycle"],
+            "JOURNEYMAN_BUCKET": self.cloud.account.bucket,
+            "JOURNEYMAN_TABLE": self.cloud.account.table,
+            "JOURNEYMAN_EVENT_BUS": self.cloud.account.bus,
+        }
+
+    def kubeconfig(self, user="admin"):
+        """The path of a user's kubeconfig: admin, tester or a function."""
+        return self.folder / "cluster" / f"{user}.kubeconfig"
+
+    def kubectl(self, *arguments, user="admin"):
+        """What kubectl prints."""
+        command = [self.folder / "cluster" / "bin" / "kubectl", "--kubeconfig", self.kubeconfig(user), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean_environment())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def control(self, what, given, method="PUT"):
+        """One of the EC2 emulator's own requests: `stock`, `prices`, `faults`, `parameters`, `machines`…"""
+        answer = requests.request(method, f"{self.cloud.ec2_url}/_bench/{what}", json=given, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+    def sold_out(self, *rows):
+        """Sets the stock table: rows with `instance_type`, `zone`, `capacity_type`, `available`, `error`."""
+        self.control("stock", list(rows))
+
+    def fail(self, operation, code=None, kind="error", times=1, **more):
+        """Lets an EC2 operation go wrong; kinds are in tests/emulators/faults.py."""
+        row = {"service": "ec2", "operation": operation, "kind": kind, "code": code, "times": times, **more}
+        self.control("faults", [row])
+
+    def calls(self, operation=None, function=None):
+        """The calls that the EC2 emulator answered, of an operation or a function where given."""
+        key = self.keys[function][0] if function else None
+        found = requests.get(f"{self.cloud.ec2_url}/_bench/calls", timeout=30).json()
+        return [c for c in found if operation in (None, c["operation"]) and key in (None, c["key"])]
+
+    def requests_of(self, function):
+        """The requests that a function made of the API server: verb, resource, path and status, in order."""
+        found = []
+        for line in (self.folder / "cluster" / "audit.log").read_text().splitlines():
+            event = json.loads(line)
+            if event["user"]["username"] == f"journeyman:{function}":
+                found.append(
+                    {
+                        "verb": event["verb"],
+                        "resource": event.get("objectRef", {}).get("resource"),
+                        "subresource": event.get("objectRef", {}).get("subresource"),
+                        "path": event["requestURI"],
+                        "status": event.get("responseStatus", {}).get("code"),
+                    }
+                )
+        return found
+
+    def warn_of_interruption(self, instance_id, seconds=120):
+        """Takes a Spot instance back as AWS does: a warning, and its end after the notice."""
+        self.cloud.put_event(
+            {
+                "Source": "aws.ec2",
+                "DetailType": "EC2 Spot Instance Interruption Warning",
+                "Resources": [f"arn:aws:ec2:{REGION}:{ACCOUNT}:instance/{instance_id}"],
+                "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
+            }
+        )
+        timer = threading.Timer(seconds, self.cloud.ec2.terminate_instances, kwargs={"InstanceIds": [instance_id]})
+        timer.daemon = True
+        timer.start()
+        self.timers.append(timer)
+
+    @contextmanager
+    def journeyman_running(self, *arguments):
+        """`journeyman run` beside the cluster for as long as the block lasts; its process."""
+        environment = {**clean_environment(), **self.environment("provision"), "KUBECONFIG": str(self.kubeconfig())}
+        log = self.folder / f"journeyman-{len(list(self.folder.glob('journeyman-*')))}.log"
+        process = Process("journeyman run", [self.journeyman, "run", *arguments], log, environment)
+        try:
+            yield process
+        finally:
+            process.stop()
+
+    def memory_mib(self):
+        """Resident memory of each part."""
+        return {name: round(process.memory_mib()) for name, process in self.processes.items()}
+
+    def _start(self):
+        began = time.monotonic()
+        ec2_port, messages_port = free_ports(2)
+        ec2_url, messages_url = (f"http://127.0.0.1:{port}" for port in (ec2_port, messages_port))
+        self._write_authenticator(ec2_url)
+        environment = {**clean_environment(), "PYTHONDONTWRITEBYTECODE": "1", "MINISTACK_ACCOUNT_ID": ACCOUNT}
+        # What Lambda's functions inherit goes no further than this folder.
+        environment["TMPDIR"] = str(self.folder)
+        programs = ROOT / "tests" / "emulators"
+        self._spawn("ec2", [self.emulators / "ec2/bin/python", programs / "ec2.py", ec2_port], environment)
+        self._spawn(
+            "messages", [self.emulators / "messages/bin/python", programs / "messages.py", messages_port], environment
+        )
+        run = ROOT / "tests/control-plane/run.sh"
+        self._spawn(
+            "cluster",
+            [run, self.folder / "cluster"],
+            {**clean_environment(), "KUBE_BIN": os.environ["BENCH_CONTROL_PLANE"]},
+        )
+
+        self._await("ec2", lambda: answers(f"{ec2_url}/_bench/calls"), began)
+        self._await("messages", lambda: answers(f"{messages_url}/_ministack/health"), began)
+        self.cloud = Cloud(ec2_url, messages_url, self.cluster)
+        self.cloud.make()
+        self.seconds["account"] = time.monotonic() - began
+        self._await("cluster", (self.folder / "cluster" / "ready").exists, began)
+        self.kube = Kube(self.kubeconfig())
+        self._make_cluster_known()
+        self._make_kinds_known()
+        self.functions = Functions(self)
+        cluster = {"name": self.cluster, "endpoint": self.kube.endpoint, "authority": self.authority()}
+        self.kubelets = Kubelets(ec2_url, Kube(self.kubeconfig()), cluster, self.cloud.put_event)
+        self.kubelets.start()
+        self.seconds["all"] = time.monotonic() - began
+
+    def authority(self):
+        """The cluster's certificate authority, base64 of PEM, as EKS gives it."""
+        with open(self.kubeconfig(), encoding="utf-8") as file:
+            path = yaml.safe_load(file)["clusters"][0]["cluster"]["certificate-authority"]
+        return base64.b64encode(Path(path).read_bytes()).decode()
+
+    def _spawn(self, name, command, environment):
+        self.processes[name] = Process(name, command, self.folder / f"{name}.log", environment)
+
+    def _await(self, name, ready, began):
+        self.processes[name].await_ready(ready)
+        self.seconds[name] = time.monotonic() - began
+
+    def _write_authenticator(self, ec2_url):
+        """Tells the API server whom to ask about tokens of EKS. The file must be there before it starts."""
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "authenticator", "cluster": {"server": f"{ec2_url}/_bench/authenticate"}}],
+            "users": [{"name": "api-server", "user": {}}],
+            "contexts": [{"name": "webhook", "context": {"cluster": "authenticator", "user": "api-server"}}],
+            "current-context": "webhook",
+        }
+        (self.folder / "cluster.authenticator").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+    def _make_cluster_known(self):
+        """What EKS knows of the cluster, and who the functions' keys are in it."""
+        version = self.kube.request("GET", "/version")
+        self.control(
+            f"clusters/{self.cluster}",
+            {
+                "endpoint": self.kube.endpoint,
+                "certificateAuthority": {"data": self.authority()},
+                "version": f"{version['major']}.{version['minor']}",
+            },
+        )
+        self.control(
+            "identities",
+            {
+                key: {"secret": secret, "token": token, "username": f"journeyman:{name}", "cluster": self.cluster}
+                for name, (key, secret, token) in self.keys.items()
+            },
+        )
+
+    def _make_kinds_known(self):
+        """Applies our CRDs and waits until the server stores objects of theirs."""
+        printed = subprocess.run([self.journeyman, "crds"], capture_output=True, text=True, check=True).stdout
+        made = self.kube.apply_text(printed)
+        until(lambda: all(served(self.kube, crd["spec"]["names"]["kind"]) for crd in made))
+
+
+def served(kube, kind):
+    """Whether the server answers for a kind."""
+    try:
+        kube.list(kind)
+    except (ApiError, KeyError):
+        return False
+    return True
+
+
+def answers(url):
+    """Whether a server answers."""
+    try:
+        return requests.get(url, timeout=2).ok
+    except requests.RequestException:
+        return False
