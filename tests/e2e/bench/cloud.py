@@ -90,13 +90,13 @@ class Cloud:
             TableName=self.account.table,
             BillingMode="PAY_PER_REQUEST",
             AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
+                {"AttributeName": "kind", "AttributeType": "S"},
+                {"AttributeName": "key", "AttributeType": "S"},
             ],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            KeySchema=[{"AttributeName": "kind", "KeyType": "HASH"}, {"AttributeName": "key", "KeyType": "RANGE"}],
         )
         self.dynamodb.update_time_to_live(
-            TableName=self.account.table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
+            TableName=self.account.table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
         )
 
     def put_event(self, event):
@@ -125,7 +125,7 @@ class Cloud:
         for url in self.account.queues.values():
             self.sqs.purge_queue(QueueUrl=url)
         for item in self.dynamodb.scan(TableName=self.account.table)["Items"]:
-            key = {name: item[name] for name in ("pk", "sk")}
+            key = {name: item[name] for name in ("kind", "key")}
             self.dynamodb.delete_item(TableName=self.account.table, Key=key)
         for profile in self.iam.list_instance_profiles()["InstanceProfiles"]:
             name = profile["InstanceProfileName"]
