@@ -1,12 +1,15 @@
 """How machines of the bench read user data and reckon what pods may use. Needs no bench."""
 
 import base64
+from pathlib import Path
 
 import pytest
 
 from bench import userdata
 from bench.quantities import amount, capacity
 
+#: What Journeyman writes, by its own tests; files whose name has `bad-` in it are refusals. Notes stand before a line `----`.
+WRITTEN = Path(__file__).resolve().parents[2] / "shared/cloud/tests/user_data"
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
 
 AL2023 = """MIME-Version: 1.0
@@ -123,3 +126,21 @@ def test_pods_may_use_what_is_neither_reserved_nor_the_kernels():
 )
 def test_quantities_are_read(written, number):
     assert amount(written) == pytest.approx(number)
+
+
+def written_by_journeyman():
+    """The user data of each family that Journeyman writes itself."""
+    paths = [path for path in sorted(WRITTEN.glob("*.txt")) if "bad-" not in path.name]
+    return [path for path in paths if not path.name.startswith("custom")]
+
+
+@pytest.mark.parametrize("path", written_by_journeyman(), ids=lambda path: path.stem)
+def test_what_journeyman_writes_joins_unregistered(path):
+    text = path.read_text(encoding="utf-8")
+    boot = read(text.split("\n----\n", 1)[1] if text.startswith("note: ") else text)
+    assert boot.cluster
+    assert boot.endpoint.startswith("https://")
+    assert boot.authority
+    assert UNREGISTERED in [{key: taint[key] for key in ("key", "effect")} for taint in boot.taints]
+    assert boot.labels["karpenter.sh/nodepool"]
+    assert boot.max_pods
