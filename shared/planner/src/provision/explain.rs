@@ -14,6 +14,7 @@ use super::classes::Class;
 use super::daemons::Burden;
 use super::packing::{Packer, usage};
 use super::place::Placer;
+use super::raise;
 use super::topology::RuleName;
 use super::universe::{Universe, sells, untolerated};
 
@@ -377,12 +378,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
             if least <= allowance.left() {
                 continue;
             }
-            let types = 0;
-            step(funnel, &format!("limit {}", allowance.resource), types);
-            let show = |amount: i64| match allowance.resource.as_str() {
-                labels::USD_PER_HOUR => MicroUsd(u64::try_from(amount).unwrap_or(0)).to_string(),
-                resource => Quantity::from_milli(amount).display(resource),
-            };
+            step(funnel, &format!("limit {}", allowance.resource), 0);
+            let show = |amount| raise::show(&allowance.resource, amount);
             let reason = Reason::Limits {
                 pool: pool.name.clone(),
                 resource: allowance.resource.clone(),

@@ -11,13 +11,16 @@ mod explain;
 mod fleet;
 mod packing;
 mod place;
+mod raise;
 mod topology;
 mod universe;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Effect, EventKind, Funnel, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable};
+use model::{
+    Effect, EventKind, Funnel, ObjectName, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable,
+};
 use solver::BitSet;
 
 use classes::Class;
@@ -31,8 +34,28 @@ use universe::{Mentions, Universe};
 /// More attempts than this to keep neighbours' rules when pods are refused, and the plan stays as it is.
 const MAX_ATTEMPTS: usize = 32;
 
+/// Pods without a place, why, and what each rule left of each pool's types.
+type Failure = (Vec<usize>, Arc<Reason>, Arc<Vec<Funnel>>);
+
 /// Plans room for pending pods.
 pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
+    let (settled, mut failures) = settle(snapshot);
+    (plan.nodes, plan.existing, plan.effects) = (settled.nodes, settled.existing, settled.effects);
+    plan.lower_bound = settled.lower_bound;
+    raise::word(snapshot, &mut failures);
+    report(snapshot, failures, plan);
+}
+
+/// Pending pods that nodes which exist or are coming have room for, by node.
+pub(crate) fn on_existing(snapshot: &Snapshot) -> BTreeMap<String, Vec<ObjectName>> {
+    if batch(snapshot).is_empty() {
+        return BTreeMap::new();
+    }
+    settle(snapshot).0.existing
+}
+
+/// Nodes to have and places on those there are, and who has neither.
+fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
     let pods = &snapshot.cluster.pods;
     let mut batch = batch(snapshot);
     classes::queue_order(pods, &mut batch);
@@ -49,7 +72,8 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     // Others were placed by where a refused pod was to go: near it, or evenly with it. They are placed anew without it, or
     // with it asking for less.
     let mut relaxed = BTreeMap::new();
-    for attempt in 1.. {
+    let mut attempt = 1;
+    loop {
         let mut tried = Plan::default();
         let refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
         let mut again = false;
@@ -65,13 +89,11 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
         let settled = refused.into_iter().filter(|left| last || (left.counted && left.retry.is_none()));
         failures.extend(settled.map(|left| (left.pods, left.reason, left.funnels)));
         if last {
-            (plan.nodes, plan.existing, plan.effects) = (tried.nodes, tried.existing, tried.effects);
-            plan.lower_bound = tried.lower_bound;
-            break;
+            return (tried, failures);
         }
         batch.retain(|pod| !out.contains(pod));
+        attempt += 1;
     }
-    report(snapshot, failures, plan);
 }
 
 /// Pods of one class that found no place.
@@ -219,8 +241,6 @@ fn strict(universe: &Universe, class: &Class) -> BitSet {
     columns.and_assign(&universe.fitting(&class.spec.requests));
     columns
 }
-
-type Failure = (Vec<usize>, Arc<Reason>, Arc<Vec<Funnel>>);
 
 fn report(snapshot: &Snapshot, failures: Vec<Failure>, plan: &mut Plan) {
     for (pods, reason, funnels) in failures {

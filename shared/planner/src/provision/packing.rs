@@ -35,7 +35,7 @@ impl Allowance {
 }
 
 /// The pseudo-resource that counts nodes.
-const NODES: &str = "nodes";
+pub(crate) const NODES: &str = "nodes";
 
 pub(crate) struct Packer<'a, 'u> {
     snapshot: &'a Snapshot,

@@ -1,0 +1,226 @@
+//! By how much a pool's limits must be raised for all the pods that they keep out.
+//!
+//! What one pod is short of may not do for all of its kind, and who follows an advice should not be given the next one.
+//! So the advice is tried: the batch is planned again under higher limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{MicroUsd, NodePool, Plan, Quantity, Reason, Snapshot, labels};
+
+use super::packing::{NODES, node_price};
+use super::{Failure, settle};
+
+/// Plans that look for the least raise of one pool, at most.
+const MAX_TRIES: usize = 10;
+/// The more pods, the fewer tries: so many are planned anew in all, but for one try.
+const MAX_PODS_TRIED: usize = 20_000;
+
+/// Resource to amount: thousandths of its unit, or millionths of a dollar an hour.
+type Amounts = BTreeMap<String, i64>;
+
+/// Lets each failure that is about limits say what all the pods with such a failure in its pool need.
+pub(super) fn word(snapshot: &Snapshot, failures: &mut [Failure]) {
+    let mut pools: BTreeMap<String, Amounts> = BTreeMap::new();
+    for (_, reason, _) in failures.iter() {
+        if let Reason::Limits { pool, resource, short, .. } = &**reason {
+            let least = pools.entry(pool.clone()).or_default().entry(resource.clone()).or_default();
+            *least = (*least).max(read(resource, short));
+        }
+    }
+    for (pool, least) in pools {
+        let Some(known) = snapshot.cluster.pools.iter().find(|known| known.name == pool) else { continue };
+        let Some(raises) = Search::new(snapshot, known, &least, failures).run() else { continue };
+        for (_, failure, _) in failures.iter_mut() {
+            let mut reason = Reason::clone(failure);
+            if let Reason::Limits { pool: of, resource, short, .. } = &mut reason
+                && *of == pool
+            {
+                *short = sentence(resource, short, &raises);
+                *failure = Arc::new(reason);
+            }
+        }
+    }
+}
+
+/// What follows "raise limit cpu of NodePool default by".
+fn sentence(resource: &str, short: &str, raises: &Amounts) -> String {
+    let own = raises.get(resource).map_or_else(|| short.to_owned(), |&amount| show(resource, amount));
+    let others = raises.iter().filter(|(other, _)| *other != resource);
+    others.fold(own, |text, (other, &amount)| format!("{text} and limit {other} by {}", show(other, amount)))
+}
+
+/// Amounts as messages have them.
+pub(super) fn show(resource: &str, amount: i64) -> String {
+    match resource {
+        labels::USD_PER_HOUR => MicroUsd(u64::try_from(amount).unwrap_or(0)).to_string(),
+        _ => Quantity::from_milli(amount).display(resource),
+    }
+}
+
+fn read(resource: &str, text: &str) -> i64 {
+    let amount = match resource {
+        labels::USD_PER_HOUR => text.parse().ok().and_then(|price: MicroUsd| i64::try_from(price.0).ok()),
+        _ => text.parse().ok().map(Quantity::milli),
+    };
+    amount.unwrap_or(0)
+}
+
+/// To a whole core or piece, gibibyte or cent.
+fn round_up(resource: &str, amount: i64) -> i64 {
+    let step = match resource {
+        labels::USD_PER_HOUR => 10_000,
+        "memory" | "ephemeral-storage" => Quantity::from_mebibytes(1024).milli(),
+        _ => Quantity::from_units(1).milli(),
+    };
+    let over = amount.rem_euclid(step);
+    if over == 0 { amount } else { amount.saturating_add(step - over) }
+}
+
+/// The search for one pool.
+struct Search<'s> {
+    snapshot: &'s Snapshot,
+    pool: &'s NodePool,
+    /// What it has now.
+    own: Amounts,
+    /// What some pod is short of, by itself.
+    least: &'s Amounts,
+    /// The pods that the limits keep out.
+    held: BTreeSet<usize>,
+    /// All pods without a place, as it is and without limits.
+    refused: BTreeSet<usize>,
+    tries: usize,
+}
+
+impl<'s> Search<'s> {
+    fn new(snapshot: &'s Snapshot, pool: &'s NodePool, least: &'s Amounts, failures: &[Failure]) -> Self {
+        let by_limits =
+            |reason: &Reason| matches!(reason, Reason::Limits { pool: of, .. } if *of == pool.name);
+        let held = failures.iter().filter(|(_, reason, _)| by_limits(reason));
+        let held = held.flat_map(|(pods, ..)| pods.iter().copied()).collect();
+        let refused = failures.iter().flat_map(|(pods, ..)| pods.iter().copied()).collect();
+        let mut own: Amounts =
+            pool.limits.iter().map(|(resource, limit)| (resource.to_owned(), limit.milli())).collect();
+        if let Some(limit) = pool.price_limit {
+            own.insert(labels::USD_PER_HOUR.to_owned(), i64::try_from(limit.0).unwrap_or(i64::MAX));
+        }
+        let tries = (MAX_PODS_TRIED / super::batch(snapshot).len().max(1)).clamp(1, MAX_TRIES);
+        Self { snapshot, pool, own, least, held, refused, tries }
+    }
+
+    /// How much to add to which limits; none if not even a pool without limits would help a pod.
+    fn run(mut self) -> Option<Amounts> {
+        let (unlimited, hopeless) = self.plan(&Amounts::new());
+        self.held.retain(|pod| !hopeless.contains(pod));
+        if self.held.is_empty() {
+            return None;
+        }
+        self.refused.extend(hopeless);
+        // Limits that are in nobody's way stay, if it goes without.
+        let mut kept = self.own.clone();
+        kept.retain(|name, _| !self.least.contains_key(name));
+        let used = if kept.is_empty() { None } else { self.attempt(&kept) }.unwrap_or(unlimited);
+        let own = self.own.clone();
+        let mut enough = own.clone();
+        enough
+            .iter_mut()
+            .for_each(|(name, amount)| *amount = (*amount).max(used.get(name).copied().unwrap_or(0)));
+        for (name, &limit) in &own {
+            if enough[name] > limit {
+                let found = self.narrow(name, limit, &enough);
+                enough.insert(name.clone(), found);
+            }
+        }
+        let raised =
+            enough.into_iter().map(|(name, amount)| (name.clone(), amount.saturating_sub(own[&name])));
+        Some(raised.filter(|(_, amount)| *amount > 0).collect())
+    }
+
+    /// The least limit of `name` found to be enough, with the others as in `enough`.
+    fn narrow(&mut self, name: &str, limit: i64, enough: &Amounts) -> i64 {
+        let mut too_little =
+            limit.saturating_add(self.least.get(name).copied().unwrap_or(1)).saturating_sub(1);
+        let mut found: Option<i64> = None;
+        let mut next = enough[name];
+        while self.tries > 0 && next > too_little && found.is_none_or(|found| next < found) {
+            let mut limits = enough.clone();
+            limits.insert(name.to_owned(), next);
+            // Nobody is told to raise a limit by a seventeenth of a core: halves are rounded up.
+            let half = |most: i64, least: i64| {
+                limit.saturating_add(round_up(
+                    name,
+                    least.saturating_add(most.saturating_sub(least) / 2) - limit,
+                ))
+            };
+            match self.attempt(&limits) {
+                Some(used) => {
+                    found = Some(next);
+                    let used = used.get(name).copied().unwrap_or(next);
+                    next = if used < next { used } else { half(next, too_little) };
+                }
+                None => {
+                    too_little = next;
+                    next = match found {
+                        Some(found) => half(found, too_little),
+                        None => next.saturating_add(next.saturating_sub(limit)),
+                    };
+                }
+            }
+        }
+        found.unwrap_or(enough[name])
+    }
+
+    /// What the pool's nodes take if it has these limits and no others; none if that doesn't help every pod that can be
+    /// helped, or harms another.
+    fn attempt(&mut self, limits: &Amounts) -> Option<Amounts> {
+        let (used, refused) = self.plan(limits);
+        let helps = refused.iter().all(|pod| self.refused.contains(pod) && !self.held.contains(pod));
+        helps.then_some(used)
+    }
+
+    /// Under these limits and no others: what the pool's nodes take, and the pods without a place.
+    fn plan(&mut self, limits: &Amounts) -> (Amounts, BTreeSet<usize>) {
+        self.tries = self.tries.saturating_sub(1);
+        let mut snapshot = self.snapshot.clone();
+        for pool in snapshot.cluster.pools.iter_mut().filter(|pool| pool.name == self.pool.name) {
+            pool.limits.0.clear();
+            pool.price_limit = None;
+            for (name, &amount) in limits {
+                match name.as_str() {
+                    labels::USD_PER_HOUR => pool.price_limit = u64::try_from(amount).ok().map(MicroUsd),
+                    _ => pool.limits.set(name, Quantity::from_milli(amount)),
+                }
+            }
+        }
+        let (plan, failures) = settle(&snapshot);
+        (self.used(&plan), failures.into_iter().flat_map(|(pods, ..)| pods).collect())
+    }
+
+    fn used(&self, plan: &Plan) -> Amounts {
+        self.own.keys().map(|name| (name.clone(), self.used_of(name, plan))).collect()
+    }
+
+    fn used_of(&self, name: &str, plan: &Plan) -> i64 {
+        let money = |price: MicroUsd| i64::try_from(price.0).unwrap_or(i64::MAX);
+        let fee = self.snapshot.settings.fee_per_node;
+        let nodes = self.snapshot.cluster.nodes.iter();
+        let own = nodes.filter(|node| !node.deleting && node.pool() == Some(&self.pool.name));
+        let own = own.map(|node| match name {
+            NODES => Quantity::from_units(1).milli(),
+            labels::USD_PER_HOUR => money(node_price(self.snapshot, self.pool, node).plus(fee)),
+            _ => node.capacity.get(name).milli(),
+        });
+        let types = self.snapshot.catalogue.types.get(&self.pool.node_class.name);
+        let capacity = |wanted: &str| {
+            let kind = types.into_iter().flat_map(|types| types.iter()).find(|kind| kind.name == wanted);
+            kind.map_or(0, |kind| kind.capacity.get(name).milli())
+        };
+        let planned = plan.nodes.iter().filter(|node| node.pool == self.pool.name);
+        let planned = planned.map(|node| match name {
+            NODES => Quantity::from_units(1).milli(),
+            labels::USD_PER_HOUR => money(node.price),
+            _ => capacity(&node.offer.instance_type),
+        });
+        own.chain(planned).fold(0, i64::saturating_add)
+    }
+}
