@@ -22,7 +22,7 @@ pub mod selector;
 pub mod snapshot;
 pub mod taint;
 
-pub use audit::audit;
+pub use audit::{audit, audit_disruption};
 pub use catalogue::{CapacityType, Catalogue, InstanceType, Offering, Reservation};
 pub use cluster::{
     Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, Node, NodeClassRef, NodePool,

@@ -9,7 +9,7 @@ use model::{
     BudgetReason, CapacityType, Effect, MicroUsd, Node, NodePool, Phase, Plan, Pod, Snapshot, labels,
 };
 
-use crate::budgets;
+use crate::{budgets, provision};
 
 /// Plans the end of empty nodes.
 pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
@@ -23,11 +23,17 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
             && at_rest(node)
             && left_alone(node, pool, snapshot.now)
             && !held.contains(node.name.as_str())
-            && !plan.existing.contains_key(&node.name)
         {
             empty.push((node, claim, pool));
         }
     }
+    if empty.is_empty() {
+        return;
+    }
+    // A node that has just come is empty until the scheduler binds to it what it was bought for.
+    let says_where = !(plan.nodes.is_empty() && plan.existing.is_empty() && plan.unschedulable.is_empty());
+    let promised = if says_where { plan.existing.clone() } else { provision::on_existing(snapshot) };
+    empty.retain(|(node, ..)| !promised.contains_key(&node.name));
     // Every empty node is as easy to give up as another, so the saving decides.
     empty.sort_by_cached_key(|(node, claim, _)| {
         (std::cmp::Reverse(price(snapshot, node)), node.name.clone(), (*claim).to_owned())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Effect, ObjectName, Plan, Reason, audit};
+use model::{Effect, ObjectName, Plan, Reason, audit, audit_disruption};
 
 use crate::world::{Event, World};
 
@@ -40,9 +40,10 @@ impl World {
         }
     }
 
-    /// Nodes have changed: pods that still have no place are looked at again.
+    /// Nodes have changed: pods that still have no place are looked at again, unless more nodes are coming, which they
+    /// may be waiting for.
     pub(crate) fn look_again(&mut self) {
-        if self.any_pending() {
+        if self.any_pending() && !self.coming() {
             self.open_batch();
         }
     }
@@ -87,26 +88,8 @@ impl World {
 
     fn disrupt(&mut self) {
         let plan = planner::decide(&self.snapshot, planner::DISRUPT);
-        let mut faults = Vec::new();
-        // A plan that only takes nodes away says nothing about pods that wait, which the audit would miss; and there is
-        // nothing to judge in doing nothing.
-        if !plan.effects.is_empty() && !self.any_pending() {
-            faults = audit(&plan, &self.snapshot);
-        }
-        for effect in &plan.effects {
-            if let Effect::DeleteNodeClaim { claim, .. } = effect {
-                faults.extend(self.still_needed(claim));
-            }
-        }
-        self.judge(faults);
+        self.judge(audit_disruption(&plan, &self.snapshot));
         self.act(&plan);
-    }
-
-    /// What would be lost with a node that is said to be empty.
-    fn still_needed(&self, claim: &str) -> Option<String> {
-        let node = self.snapshot.cluster.nodes.iter().find(|node| node.claim.as_deref() == Some(claim))?;
-        let pod = self.own_pods(&node.name).into_iter().next()?;
-        Some(format!("NodeClaim {claim} is to go as empty, but {pod} runs on it"))
     }
 
     fn judge(&mut self, faults: Vec<String>) {
@@ -132,6 +115,15 @@ impl World {
 
     fn any_pending(&self) -> bool {
         self.snapshot.cluster.pods.iter().any(model::Pod::is_pending)
+    }
+
+    /// Whether some node is on its way.
+    fn coming(&self) -> bool {
+        self.snapshot
+            .cluster
+            .nodes
+            .iter()
+            .any(|node| node.claim.is_some() && !node.initialized && !node.deleting)
     }
 
     /// Whether some NodeClaim has no instance yet.

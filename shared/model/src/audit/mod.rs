@@ -18,6 +18,7 @@ mod offers;
 mod placement;
 mod pools;
 mod ports;
+mod removals;
 mod requirements;
 mod room;
 mod spread;
@@ -31,8 +32,18 @@ use crate::snapshot::Snapshot;
 /// What is wrong with `plan`, one sentence a fault; empty if nothing is.
 pub fn audit(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
     let view = view::View::new(plan, snapshot);
-    let checks: [fn(&view::View<'_>) -> Vec<String>; 16] = [
+    [placement::check_complete(&view), check(&view)].concat()
+}
+
+/// What is wrong with a plan that only gives nodes up: pods without a place are another plan's to place or explain.
+pub fn audit_disruption(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
+    check(&view::View::new(plan, snapshot))
+}
+
+fn check(view: &view::View<'_>) -> Vec<String> {
+    let checks: [fn(&view::View<'_>) -> Vec<String>; 17] = [
         placement::check,
+        removals::check,
         pools::check,
         claims::check,
         offers::check,
@@ -49,5 +60,5 @@ pub fn audit(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
         budget::check_limits,
         budget::check_reservations,
     ];
-    checks.iter().flat_map(|check| check(&view)).collect()
+    checks.iter().flat_map(|check| check(view)).collect()
 }

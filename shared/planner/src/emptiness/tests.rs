@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Budget, Catalogue, Cluster, Disruption, InstanceType, ObjectName, Offering, Owner, Settings};
+use model::{
+    Budget, Catalogue, Cluster, Disruption, InstanceType, ObjectName, Offering, Owner, PodSpec, Quantity,
+    Resources, Settings,
+};
 
 use super::*;
 
@@ -169,4 +172,23 @@ fn empty_03_what_is_not_at_rest_or_not_to_be_disturbed_stays() {
     promised.existing.insert("n1".into(), vec![ObjectName::new("default", "p")]);
     plan(&snapshot(vec![fresh], Vec::new()), &mut promised);
     assert_eq!(promised.effects, [], "a pod is planned for it");
+}
+
+#[test]
+fn empty_05_nodes_that_pending_pods_will_land_on_stay() {
+    let room = |cpu: i64| Resources::from_iter([("cpu", Quantity::from_units(cpu))]);
+    let with_room = |name: &str, cpu| Node { allocatable: room(cpu), ..node(name, "small") };
+    let waiting = |cpu: i64| Pod {
+        node: None,
+        phase: Phase::Pending,
+        unschedulable: true,
+        spec: Arc::new(PodSpec { requests: room(cpu), ..Default::default() }),
+        ..pod("")
+    };
+    for (cpu, gone) in [(2, &["n2"][..]), (9, &["n1", "n2"])] {
+        let mut snapshot = snapshot(vec![with_room("n1", 4), with_room("n2", 1)], vec![waiting(cpu)]);
+        // Whatever the pool's patience: it starts to count when the node is there, not when the pods are.
+        snapshot.cluster.pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
+        check(&snapshot, gone);
+    }
 }

@@ -1,0 +1,26 @@
+//! A node that goes as empty is left by all that would miss it.
+
+use super::view::View;
+use crate::effect::Effect;
+use crate::pod::Phase;
+
+pub(super) fn check(view: &View<'_>) -> Vec<String> {
+    let empty = view.plan.effects.iter().filter_map(|effect| match effect {
+        Effect::DeleteNodeClaim { claim, reason, .. } if reason == "Empty" => Some(claim),
+        _ => None,
+    });
+    empty.filter_map(|claim| needed(view, claim)).collect()
+}
+
+fn needed(view: &View<'_>, claim: &str) -> Option<String> {
+    let node = view.nodes.values().find(|node| node.claim.as_deref() == Some(claim))?;
+    let own =
+        |pod: &&crate::Pod| !pod.daemon && !pod.mirror && !pod.terminating && pod.phase != Phase::Terminal;
+    let mut there =
+        view.pods.values().map(|(pod, _)| *pod).filter(|pod| pod.node.as_ref() == Some(&node.name));
+    if let Some(pod) = there.find(own) {
+        return Some(format!("NodeClaim {claim} is to go as empty, but pod {} is on its node", pod.name));
+    }
+    let pod = view.plan.existing.get(&node.name)?.first()?;
+    Some(format!("NodeClaim {claim} is to go as empty, but its node is to take pod {pod}"))
+}
