@@ -146,7 +146,8 @@ fn bill(out: &mut Out, report: &Report) -> miette::Result<()> {
         dollars(report.peak_price, 2),
         dollars(report.always_on_peak, 2),
     );
-    paragraph(out, 0, &text)
+    paragraph(out, 0, &text)?;
+    paragraph(out, 0, "Nodes go only once they are empty: moving pods to save more is not part of it yet.")
 }
 
 fn pods(out: &mut Out, report: &Report) -> miette::Result<()> {
