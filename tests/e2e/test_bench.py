@@ -157,6 +157,19 @@ def test_state_changes_are_told_as_ec2_tells_them(bench):
     until(told)
 
 
+def test_ec2_tells_of_hosts_that_fail_and_of_those_that_retire(bench):
+    first, second = instance_ids(launch(bench, node_config(bench), count=2))
+    until(lambda: len(bench.kubelets.instances("running")) == 2)
+    bench.host_fails(first)
+    bench.host_retires(second, "2026-06-01T12:00:00Z")
+    found = bench.cloud.ec2.describe_instance_status(InstanceIds=[first, second])["InstanceStatuses"]
+    status = {entry["InstanceId"]: entry for entry in found}
+    assert status[first]["SystemStatus"]["Status"] == "impaired"
+    assert status[first]["InstanceStatus"]["Status"] == "ok"
+    assert status[second]["SystemStatus"]["Status"] == "ok"
+    assert [event["Code"] for event in status[second]["Events"]] == ["instance-retirement"]
+
+
 def test_a_message_that_nobody_can_handle_ends_as_a_dead_letter(bench):
     bench.cloud.sqs.send_message(QueueUrl=bench.cloud.account.queues["lifecycle"], MessageBody='{"poison": true}')
     url = bench.cloud.account.queues["lifecycle"]

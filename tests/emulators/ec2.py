@@ -16,7 +16,7 @@ The bench's own requests, JSON in and out, below `/_bench/`:
 | `PUT faults`, `GET calls` | `faults.py` |
 | `PUT parameters`, `GET parameters` | `images.py` |
 | `PUT clusters/NAME`, `PUT identities`, `POST authenticate`, `GET refusals` | `cluster.py` |
-| `GET instances`, `PUT machines` | `machines.py`: seconds in each state |
+| `GET instances`, `PUT machines`, `PUT status/ID` | `machines.py`: what runs, seconds in each state, failing hosts |
 | `POST reset` | everything as at the start, instances and launch templates gone; network, roles and images stay |
 """
 
@@ -207,6 +207,8 @@ class Front:
             case "PUT", ["machines"]:
                 MACHINES.pending_seconds = given["pending_seconds"]
                 MACHINES.shutting_down_seconds = given["shutting_down_seconds"]
+            case "PUT", ["status", number]:
+                MACHINES.tell(number, given)
             case "POST", ["reset"]:
                 MARKET.reset()
                 FAULTS.reset()

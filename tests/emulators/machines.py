@@ -1,7 +1,8 @@
 """The life of instances, and what a test may see of them without asking EC2.
 
 Stands for: the seconds that an instance is `pending` before it runs and `shutting-down` before it is gone (moto skips
-both), and the hypervisor's own knowledge of what runs, by which the bench boots nodes without calls in the log.
+both), what `ec2:DescribeInstanceStatus` says of hosts that fail and of work that is planned on them, and the
+hypervisor's own knowledge of what runs, by which the bench boots nodes without calls in the log.
 """
 
 import threading
@@ -43,6 +44,10 @@ class Machines:
             return previous
 
         Instance.__init__, Instance.terminate = began, ended
+        Instance.told = {}
+        for name in ("instance_status", "system_status"):
+            setattr(Instance, name, property(told_or(name, getattr(Instance, name).fget)))
+        Instance.events = property(lambda instance: instance.told.get("events"))
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self):
@@ -56,6 +61,12 @@ class Machines:
                     instance._state = InstanceState("running", 16)
                 elif instance.state == "shutting-down":
                     instance._state = InstanceState("terminated", 48)
+
+    def tell(self, number, told):
+        """Sets what EC2 says of an instance: `instance_status` and `system_status` as EC2 words them, and `events`."""
+        for instance in everyone():
+            if instance.id == number:
+                instance.told = told
 
     def forget(self):
         """Ends all instances at once and forgets them, and the launch templates with them."""
@@ -72,6 +83,11 @@ class Machines:
     def list(self):
         """All instances of all regions, with what is needed to play their part."""
         return [describe(instance) for instance in everyone()]
+
+
+def told_or(name, original):
+    """What a test has said, and otherwise what moto says."""
+    return lambda instance: instance.told.get(name) or original(instance)
 
 
 def everyone():

@@ -173,6 +173,21 @@ class Bench:
         timer.start()
         self.timers.append(timer)
 
+    def host_fails(self, instance_id, check="system_status"):
+        """Lets a status check of an instance fail, as `ec2:DescribeInstanceStatus` tells it."""
+        details = [{"Name": "reachability", "Status": "failed", "ImpairedSince": "2026-01-01T00:00:00Z"}]
+        self.control(f"status/{instance_id}", {check: {"Status": "impaired", "Details": details}})
+
+    def host_retires(self, instance_id, not_before):
+        """Announces an instance's retirement, an ISO time, as `ec2:DescribeInstanceStatus` tells it."""
+        event = {
+            "InstanceEventId": f"instance-event-{instance_id[2:]}",
+            "Code": "instance-retirement",
+            "Description": "The instance is running on degraded hardware",
+            "NotBefore": not_before,
+        }
+        self.control(f"status/{instance_id}", {"events": [event]})
+
     @contextmanager
     def journeyman_running(self, *arguments):
         """`journeyman run` beside the cluster for as long as the block lasts; its process."""

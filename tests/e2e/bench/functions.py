@@ -4,6 +4,7 @@ Stands for: what `infra/` makes. The zips run as processes of this machine, so t
 """
 
 import json
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,39 @@ class Function:
     environment: dict = field(default_factory=dict)
     memory: int = 256
     timeout: int = 60
+
+
+def journeyman(folder, bench):
+    """Journeyman's five functions as a deployment wires them.
+
+    Zips are `NAME/bootstrap.zip`, as `cargo lambda build --output-format zip` leaves them; programs that are plainly
+    there as `NAME` are packed.
+    """
+    folder, cluster = Path(folder), {"cluster": bench.cluster}
+    functions = [
+        Function("provision", packed(folder, "provision", bench.folder), {"wake": 1}, timeout=80, memory=512),
+        Function("lifecycle", packed(folder, "lifecycle", bench.folder), {"lifecycle": 10}),
+        Function("interruption", packed(folder, "interruption", bench.folder), {"interruption": 10}),
+        Function("disruption", packed(folder, "disruption", bench.folder), memory=512),
+        Function("catalog", packed(folder, "catalog", bench.folder), memory=512, timeout=300),
+    ]
+    functions[3].schedules = {"rate(1 minute)": cluster}
+    functions[4].schedules = {"rate(1 hour)": cluster}
+    return functions
+
+
+def packed(folder, name, to):
+    """The zip of a function; it is made of the program where there is none."""
+    ready = folder / name / "bootstrap.zip"
+    if ready.exists():
+        return ready
+    path = to / f"{name}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        entry = zipfile.ZipInfo("bootstrap")
+        entry.external_attr = 0o755 << 16
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, (folder / name).read_bytes())
+    return path
 
 
 class Functions:
@@ -62,6 +96,15 @@ class Functions:
         for number, (expression, given) in enumerate(function.schedules.items()):
             self.schedule(f"{function.name}-{number}", expression, answer["FunctionArn"], given)
         return answer["FunctionArn"]
+
+    def deploy_journeyman(self, folder):
+        """Deploys Journeyman, with the schedules that look at everything each minute."""
+        for function in journeyman(folder, self.bench):
+            self.deploy(function)
+        queues, cluster = self.cloud.account.queues, self.bench.cluster
+        wake, lifecycle = (self.cloud.arn(queues[queue]) for queue in ("wake", "lifecycle"))
+        self.schedule("provision-minute", "rate(1 minute)", wake, {"cluster": cluster}, group=cluster)
+        self.schedule("lifecycle-minute", "rate(1 minute)", lifecycle, {"cluster": cluster})
 
     def schedule(self, name, expression, target, given, group=None):
         """Lets the Scheduler send an input to a function or, with a group if it is FIFO, to a queue, by ARN."""
