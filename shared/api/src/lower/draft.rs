@@ -43,7 +43,7 @@ pub(super) struct VolumeRef {
 }
 
 /// A pod of the input.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct PodEntry {
     pub(super) name: ObjectName,
     pub(super) uid: String,
@@ -233,7 +233,8 @@ pub(super) fn effect(name: &str) -> Option<TaintEffect> {
     }
 }
 
-fn tolerations(spec: &core::PodSpec, faults: &mut Vec<String>) -> Vec<Toleration> {
+/// Tolerations; what can't be read is a fault.
+pub(super) fn tolerations(spec: &core::PodSpec, faults: &mut Vec<String>) -> Vec<Toleration> {
     let mut read = Vec::new();
     for toleration in spec.tolerations.iter().flatten() {
         let operator = match toleration.operator.as_deref() {

@@ -15,20 +15,26 @@ mod defaults;
 mod draft;
 mod error;
 mod limits;
+mod live;
 mod nodes;
 mod objects;
 mod pods;
 mod pools;
+mod raise;
 mod requests;
 mod requirement;
 mod selector;
+mod single;
 mod snapshot;
 mod volumes;
 mod workloads;
 
 pub use defaults::{DefaultSpread, DefaultSpreadError};
 pub use error::{InputFault, LowerError};
+pub use live::{Object, PodObject, SharedSpecs, read_claim, read_class};
 pub use objects::{Objects, Placed};
+pub use raise::{duration, node_claim, resources, taints};
+pub use single::{attachment, bound_pod, claim, claim_node, mounted_claims};
 pub use snapshot::{SnapshotOptions, Types, snapshot};
 
 /// How objects are lowered.
@@ -121,6 +127,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn finish(mut self) -> Result<Lowered, LowerError> {
+        if self.objects.live {
+            self.notes.extend(self.faults.drain(..).map(|fault| live::left_out(&fault)));
+        }
         if !self.faults.is_empty() {
             self.faults.sort();
             self.faults.dedup();

@@ -59,6 +59,8 @@ pub struct Objects {
     pub(super) faults: Vec<InputFault>,
     /// What is wrong with a stored pool or class, by kind and name: it can't be used, the rest can.
     pub(super) unusable: BTreeMap<(crd::Kind, String), String>,
+    /// They come from an API server: one that can't be read is left out.
+    pub(super) live: bool,
     draft_ids: BTreeMap<Arc<Draft>, usize>,
     seen: BTreeMap<(String, ObjectName), Place>,
     notes: BTreeSet<Note>,
@@ -80,7 +82,7 @@ impl Objects {
 
     /// Whether no object was met, of whatever kind.
     pub fn is_empty(&self) -> bool {
-        self.seen.is_empty() && self.unused.is_empty()
+        !self.live && self.seen.is_empty() && self.unused.is_empty()
     }
 
     /// What is wrong with the objects met so far.
@@ -96,6 +98,10 @@ impl Objects {
             notes.insert(Note { place: kind.clone(), message });
         }
         notes
+    }
+
+    pub(super) fn add_note(&mut self, note: Note) {
+        self.notes.insert(note);
     }
 
     /// Adds one object.
@@ -249,10 +255,16 @@ impl Objects {
     }
 
     fn intern(&mut self, draft: Draft) -> usize {
+        match self.draft_ids.get(&draft) {
+            Some(&id) => id,
+            None => self.intern_shared(Arc::new(draft)),
+        }
+    }
+
+    pub(super) fn intern_shared(&mut self, draft: Arc<Draft>) -> usize {
         if let Some(&id) = self.draft_ids.get(&draft) {
             return id;
         }
-        let draft = Arc::new(draft);
         let id = self.drafts.len();
         self.drafts.push(draft.clone());
         self.draft_ids.insert(draft, id);

@@ -29,7 +29,8 @@ impl Lowering<'_> {
             let name = name_of(&entry.object.metadata).name;
             let wanted = &entry.object.spec.template.spec.node_class_ref;
             let class = classes.get(&wanted.name).copied();
-            if class.is_none() && !assumed && wanted.kind == "EC2NodeClass" {
+            let missing = class.is_none() && !assumed && wanted.kind == "EC2NodeClass";
+            if missing && !objects.live {
                 let help = match closest(&wanted.name, classes.keys().map(String::as_str)) {
                     Some(meant) => format!("did you mean EC2NodeClass {meant}?"),
                     None => format!("add the manifest of EC2NodeClass {}", wanted.name),
@@ -38,7 +39,11 @@ impl Lowering<'_> {
                 self.faults.push(InputFault { place: entry.place.clone(), message, help: Some(help) });
                 continue;
             }
-            let status = self.status(&name, &entry.object, class.map(|class| &class.object));
+            let status = if missing {
+                PoolStatus::NotReady(format!("EC2NodeClass {} does not exist", wanted.name))
+            } else {
+                self.status(&name, &entry.object, class.map(|class| &class.object))
+            };
             match pool(name, &entry.object, status) {
                 Ok(pool) => self.cluster.pools.push(pool),
                 Err(message) => {

@@ -1,0 +1,116 @@
+//! Conditions of NodeClaims, by the rules that their readers rely on: a time that only moves with the status, a
+//! generation, and the root `Ready` that sums them up.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::ClaimChange;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::claims::seconds;
+
+/// What `Ready` sums up.
+const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
+const ROOT: &str = "Ready";
+
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Written {
+    r#type: String,
+    status: String,
+    reason: String,
+    message: String,
+    last_transition_time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed_generation: Option<i64>,
+}
+
+/// All conditions of a NodeClaim with the changes made, if any are.
+pub(super) fn changed(change: &ClaimChange, present: &Value) -> Option<Value> {
+    if change.conditions.is_empty() {
+        return None;
+    }
+    let number = |pointer: &str| present.pointer(pointer).and_then(Value::as_i64);
+    let text = |pointer: &str| present.pointer(pointer).and_then(Value::as_str);
+    let generation = number("/metadata/generation").unwrap_or_default();
+    let created = text("/metadata/creationTimestamp").unwrap_or_default();
+    let before: Vec<Written> = present
+        .pointer("/status/conditions")
+        .and_then(|written| serde_json::from_value(written.clone()).ok())
+        .unwrap_or_default();
+    let mut all: BTreeMap<String, Written> =
+        before.iter().map(|written| (written.r#type.clone(), written.clone())).collect();
+    for kind in DEPENDENTS {
+        all.entry(kind.to_owned()).or_insert_with(|| Written {
+            r#type: kind.to_owned(),
+            status: "Unknown".to_owned(),
+            reason: "AwaitingReconciliation".to_owned(),
+            message: "object is awaiting reconciliation".to_owned(),
+            last_transition_time: created.to_owned(),
+            observed_generation: Some(generation),
+        });
+    }
+    for (kind, wanted) in &change.conditions {
+        let status = wanted.status.as_str();
+        let since = all.get(kind).filter(|known| known.status == status);
+        let since = since.map_or_else(|| seconds(wanted.since), |known| known.last_transition_time.clone());
+        let written = Written {
+            r#type: kind.clone(),
+            status: status.to_owned(),
+            reason: wanted.reason.clone(),
+            message: wanted.message.clone(),
+            last_transition_time: since,
+            observed_generation: Some(wanted.generation),
+        };
+        all.insert(kind.clone(), written);
+    }
+    if present.pointer("/metadata/deletionTimestamp").is_some() {
+        all.values_mut().for_each(|written| written.observed_generation = Some(generation));
+    }
+    if !change.conditions.contains_key(ROOT) {
+        let latest = change.conditions.values().map(|condition| condition.since).max();
+        let ready = root(&all, generation, latest.unwrap_or_default());
+        all.insert(ROOT.to_owned(), ready);
+    }
+    let mut after: Vec<Written> = all.into_values().collect();
+    after.sort_by(|one, two| {
+        let rank = |written: &Written| (written.r#type == ROOT, written.last_transition_time.clone());
+        rank(one).cmp(&rank(two))
+    });
+    let sorted = |mut list: Vec<Written>| {
+        list.sort_by(|one, two| one.r#type.cmp(&two.r#type));
+        list
+    };
+    if sorted(before) == sorted(after.clone()) {
+        return None;
+    }
+    serde_json::to_value(after).ok()
+}
+
+/// What the dependents come to.
+fn root(all: &BTreeMap<String, Written>, generation: i64, now: Timestamp) -> Written {
+    let dependents = || DEPENDENTS.iter().filter_map(|kind| all.get(*kind));
+    let current = |written: &Written| written.observed_generation == Some(generation);
+    let healthy = |written: &Written| written.status == "True" && current(written);
+    let unhealthy: Vec<String> = dependents()
+        .filter(|written| !healthy(written))
+        .map(|written| format!("{}={}", written.r#type, written.status))
+        .collect();
+    let (status, reason) = if unhealthy.is_empty() {
+        ("True", ROOT)
+    } else if dependents().any(|written| written.status == "False" && current(written)) {
+        ("False", "UnhealthyDependents")
+    } else {
+        ("Unknown", "ReconcilingDependents")
+    };
+    let known = all.get(ROOT).filter(|known| known.status == status);
+    Written {
+        r#type: ROOT.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: unhealthy.join(", "),
+        last_transition_time: known.map_or_else(|| seconds(now), |known| known.last_transition_time.clone()),
+        observed_generation: Some(generation),
+    }
+}

@@ -1,0 +1,147 @@
+//! Effects on the API server, each with its precondition, each as good done twice as once.
+
+mod claims;
+mod classes;
+mod conditions;
+mod events;
+mod nodes;
+mod pods;
+
+use std::collections::BTreeMap;
+
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use model::Effect;
+use serde_json::Value;
+
+use crate::client::{Answer, Ask, Cluster};
+use crate::error::{ClusterError, Refused};
+
+/// What has become of an effect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Observed {
+    /// It is done.
+    Done,
+    /// It was so before.
+    Already,
+    /// What it was to happen to isn't there any more, which is as good.
+    Gone,
+}
+
+/// What a process remembers of its effects, only to save requests.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// When an event was last published, by its name.
+    events: BTreeMap<String, Timestamp>,
+    /// What is known of NodePools, and since when.
+    pools: BTreeMap<String, (claims::PoolFacts, Timestamp)>,
+}
+
+impl Cluster {
+    /// Carries out an effect.
+    pub async fn act(&self, effect: &Effect) -> Result<Observed, Refused> {
+        match effect {
+            Effect::CreateNodeClaim(draft) => self.create_claim(draft).await,
+            Effect::DeleteNodeClaim { claim, uid, .. } => self.delete_claim(claim, uid.as_deref()).await,
+            Effect::ChangeNodeClaim(change) => self.change_claim(change).await,
+            Effect::ReleaseNodeClaim { claim, uid } => self.release_claim(claim, uid).await,
+            Effect::ChangeNode(change) => self.change_node(change).await,
+            Effect::DeleteNode { node, uid } => self.delete_node(node, uid).await,
+            Effect::ReleaseNode { node, uid } => self.release_node(node, uid).await,
+            Effect::EvictPod { pod, uid, .. } => self.evict(pod, uid).await,
+            Effect::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
+            Effect::NominateNode { pod, uid, node } => self.nominate(pod, uid, node).await,
+            Effect::PublishEvent { about, kind, reason, message } => {
+                self.publish(about, *kind, reason, message).await
+            }
+            Effect::Launch(_)
+            | Effect::Terminate { .. }
+            | Effect::TagInstance { .. }
+            | Effect::Avoid { .. }
+            | Effect::HintLifecycle { .. }
+            | Effect::HintProvision { .. } => Err(Refused::NotMine),
+        }
+    }
+
+    /// Whether an effect is one on the API server.
+    pub fn is_mine(effect: &Effect) -> bool {
+        !matches!(
+            effect,
+            Effect::Launch(_)
+                | Effect::Terminate { .. }
+                | Effect::TagInstance { .. }
+                | Effect::Avoid { .. }
+                | Effect::HintLifecycle { .. }
+                | Effect::HintProvision { .. }
+        )
+    }
+
+    /// Writes, and gives what the server has now.
+    async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &'static str,
+        body: &Value,
+        what: &str,
+    ) -> Result<Value, Refused> {
+        let answer = self.ask(&Ask::write(method, path, kind, body, what)).await?;
+        accepted(answer, what)
+    }
+
+    /// Reads an object.
+    async fn object(&self, path: &str, what: &str) -> Result<Option<Value>, Refused> {
+        let answer = self.ask(&Ask::get(path, what)).await?;
+        match accepted(answer, what) {
+            Ok(value) => Ok(Some(value)),
+            Err(Refused::NotFound { .. }) => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+}
+
+/// The object in an answer, or why there is none.
+fn accepted(answer: Answer, what: &str) -> Result<Value, Refused> {
+    if answer.status.is_success() {
+        return answer.read(what).map_err(Refused::Failed);
+    }
+    let what = what.to_owned();
+    let message = answer.refusal().message;
+    Err(match answer.status {
+        StatusCode::NOT_FOUND => Refused::NotFound { what },
+        StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => Refused::Conflict { what, message },
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Refused::Invalid { what, message },
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Refused::Forbidden { what, message },
+        status => Refused::Failed(ClusterError::Answer { what, status: status.as_u16(), message }),
+    })
+}
+
+/// Done; or the object that was meant is gone: there is none, or there is a namesake.
+fn or_gone(outcome: Result<Value, Refused>) -> Result<Observed, Refused> {
+    match outcome {
+        Ok(_) => Ok(Observed::Done),
+        Err(Refused::NotFound { .. } | Refused::Conflict { .. }) => Ok(Observed::Gone),
+        Err(refused) => Err(refused),
+    }
+}
+
+/// A text in an object.
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Texts in an object's list.
+fn texts(object: &Value, pointer: &str) -> Vec<String> {
+    let list = object.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Entries of `wanted` that `object` has not, or has otherwise.
+fn missing(object: &Value, pointer: &str, wanted: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let has = object.pointer(pointer).and_then(Value::as_object);
+    let differs = |key: &str, value: &str| {
+        has.and_then(|has| has.get(key)).and_then(Value::as_str).is_none_or(|has| has != value)
+    };
+    let wanted = wanted.iter().filter(|(key, value)| differs(key, value));
+    wanted.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
