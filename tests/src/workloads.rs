@@ -33,10 +33,12 @@ pub enum Shape {
     Diverse,
     /// At most 110 pods a node and half of the pods tiny.
     Capped,
+    /// Hardly two ask for the same.
+    Distinct,
 }
 
 impl Shape {
-    /// Every shape.
+    /// Every shape on which the quality of plans is measured.
     pub const ALL: [Self; 10] = [
         Self::Uniform,
         Self::CpuMemory,
@@ -63,6 +65,7 @@ impl Shape {
             Self::MultiArch => "multiarch",
             Self::Diverse => "diverse",
             Self::Capped => "capped",
+            Self::Distinct => "distinct",
         }
     }
 }
@@ -175,6 +178,10 @@ fn pod_spec(shape: Shape, index: usize, dice: &mut Dice) -> PodSpec {
         Shape::LargeTail => {}
         Shape::Capped => {
             spec.requests = if dice.roll(2) == 0 { requests(10, 16) } else { requests(cpu, memory) };
+        }
+        Shape::Distinct => {
+            let (cpu, memory) = (100 + dice.roll(1500), 100 + dice.roll(4000));
+            spec.requests = requests(cpu as i64, memory as i64);
         }
         Shape::Diverse => match index % 5 {
             0 => {}

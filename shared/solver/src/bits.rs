@@ -36,6 +36,17 @@ impl BitSet {
         }
     }
 
+    /// Adds the integers from `start` up to `end`; those beyond the length are ignored.
+    pub fn insert_range(&mut self, start: usize, end: usize) {
+        let mut at = start;
+        let end = end.min(self.length);
+        while at < end {
+            let upto = end.min((at / 64 + 1) * 64);
+            self.words[at / 64] |= u64::MAX >> (64 - (upto - at)) << (at % 64);
+            at = upto;
+        }
+    }
+
     /// Takes an integer out.
     pub fn remove(&mut self, index: usize) {
         if index < self.length {
@@ -104,6 +115,16 @@ mod tests {
             assert_eq!(full.count(), length);
             assert!(full.iter().eq(0..length), "length {length}");
             assert!(!full.contains(length));
+        }
+    }
+
+    #[test]
+    fn a_range_is_its_integers() {
+        for (start, end) in [(0, 0), (0, 64), (3, 5), (60, 70), (64, 128), (1, 199), (130, 500), (300, 400)] {
+            let (mut range, mut single) = (BitSet::new(200), BitSet::new(200));
+            range.insert_range(start, end);
+            (start..end).for_each(|index| single.insert(index));
+            assert_eq!(range, single, "{start}..{end}");
         }
     }
 

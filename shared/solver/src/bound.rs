@@ -10,6 +10,9 @@
 //! Rules count as resources too: where a bin may hold at most `L` units of some items together, every column has `L` of a
 //! resource of which each of those units takes one. Rules that can't be written so are left out, which only lowers the bound.
 
+use std::collections::BTreeMap;
+
+use crate::BitSet;
 use crate::frame::Frame;
 use crate::lp;
 use crate::state::State;
@@ -17,11 +20,25 @@ use crate::state::State;
 /// No more rules than this become resources: those with the most units for their limit.
 const MOST_RULES: usize = 16;
 
+/// Items that no price tells apart: equal requests, rules and columns.
+struct Sort {
+    /// What a unit takes, rules among it.
+    requests: Vec<i64>,
+    /// The same without what it takes nothing of.
+    parts: Vec<(usize, f64)>,
+    signature: usize,
+    /// Units of all its items.
+    count: f64,
+    /// The places of columns that allow and hold it.
+    open: BitSet,
+}
+
 /// Requests and capacities, rules among them.
 struct Rows {
     width: usize,
-    /// Of each item.
-    requests: Vec<Vec<i64>>,
+    sorts: Vec<Sort>,
+    /// The sort of each item.
+    of_item: Vec<usize>,
     /// The columns of the front, and what each has.
     columns: Vec<usize>,
     capacity: Vec<Vec<i64>>,
@@ -30,19 +47,38 @@ struct Rows {
 impl Rows {
     fn new(frame: &Frame) -> Self {
         let rules = rules(frame);
-        let mut requests: Vec<Vec<i64>> = frame.items.iter().map(|item| item.requests.clone()).collect();
-        for (row, _) in &rules {
-            for (requests, takes) in requests.iter_mut().zip(row) {
-                requests.push(i64::from(*takes));
-            }
-        }
+        let width = frame.width + rules.len();
         let columns = frame.front.clone();
         let capacity = columns.iter().map(|&column| {
             let real = frame.capacity(column).iter().copied().take(frame.width);
             real.chain(rules.iter().map(|(_, limit)| i64::from(*limit))).collect()
         });
         let capacity = capacity.collect();
-        Self { width: frame.width + rules.len(), requests, columns, capacity }
+        let mut known: BTreeMap<(Vec<i64>, usize), usize> = BTreeMap::new();
+        let mut sorts: Vec<Sort> = Vec::new();
+        let mut of_item = Vec::with_capacity(frame.items.len());
+        for (index, item) in frame.items.iter().enumerate() {
+            let mut requests = item.requests.clone();
+            requests.extend(rules.iter().map(|(row, _)| i64::from(row[index])));
+            let sort =
+                *known.entry((requests, item.signature)).or_insert_with_key(|(requests, signature)| {
+                    let mut open = BitSet::new(columns.len());
+                    for (at, &column) in columns.iter().enumerate() {
+                        if frame.signatures[*signature].contains(column) && frame.fits(&item.requests, column)
+                        {
+                            open.insert(at);
+                        }
+                    }
+                    let parts = requests.iter().enumerate().filter(|(_, amount)| **amount != 0);
+                    let parts = parts.map(|(resource, amount)| (resource, *amount as f64)).collect();
+                    let (requests, signature) = (requests.clone(), *signature);
+                    sorts.push(Sort { requests, parts, signature, count: 0.0, open });
+                    sorts.len() - 1
+                });
+            sorts[sort].count += f64::from(item.count);
+            of_item.push(sort);
+        }
+        Self { width, sorts, of_item, columns, capacity }
     }
 }
 
@@ -112,20 +148,20 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
     let rows = Rows::new(frame);
     let guess = by_signature(frame, &rows);
     let mut lambda = support(frame, &rows, &guess);
-    let mut best = worths(frame, &rows, &lambda).0;
-    let value = |worth: &[f64]| {
-        worth.iter().zip(&counts).map(|(worth, count)| worth * f64::from(*count)).sum::<f64>()
+    let (mut worth, mut argmin) = worths(&rows, &lambda);
+    let value = |worth: &[f64]| -> f64 {
+        worth.iter().zip(&rows.sorts).map(|(worth, sort)| worth * sort.count).sum()
     };
+    let mut best = worth.clone();
     let mut top = value(&best);
     // Ascent: a column's prices move towards the resources for which it is the bottleneck.
-    let rounds = if frame.items.len() > 5000 { 4 } else { 40 };
+    let rounds = if rows.sorts.len() > 5000 { 4 } else { 40 };
     for round in 0..rounds {
-        let (_, argmin) = worths(frame, &rows, &lambda);
         let mut pull = vec![vec![0.0; rows.width]; rows.columns.len()];
-        for (item, at) in argmin.iter().enumerate() {
+        for (sort, at) in rows.sorts.iter().zip(&argmin) {
             let Some(at) = *at else { continue };
-            for (pull, request) in pull[at].iter_mut().zip(&rows.requests[item]) {
-                *pull += f64::from(counts[item]) * *request as f64;
+            for &(resource, amount) in &sort.parts {
+                pull[at][resource] += sort.count * amount;
             }
         }
         let step = 0.5 / (1.0 + f64::from(round));
@@ -142,14 +178,14 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
             }
             saturate(&mut lambda[at], capacity, frame.cost(rows.columns[at]));
         }
-        let (worth, _) = worths(frame, &rows, &lambda);
+        (worth, argmin) = worths(&rows, &lambda);
         let now = value(&worth);
         if now > top {
             top = now;
-            best = worth;
+            best.clone_from(&worth);
         }
     }
-    Prices { worth: best, counts }
+    Prices { worth: rows.of_item.iter().map(|sort| best[*sort]).collect(), counts }
 }
 
 /// Scales prices so that a full bin is worth its cost, and never more.
@@ -163,14 +199,14 @@ fn saturate(prices: &mut [f64], capacity: &[i64], cost: u64) {
 
 /// A first guess: for the items of one signature the best prices shared by all their columns.
 fn by_signature(frame: &Frame, rows: &Rows) -> Vec<f64> {
-    let mut worth = vec![0.0; frame.items.len()];
+    let mut worth = vec![0.0; rows.sorts.len()];
     for (index, signature) in frame.signatures.iter().enumerate() {
         let members: Vec<usize> =
-            (0..frame.items.len()).filter(|item| frame.items[*item].signature == index).collect();
+            (0..rows.sorts.len()).filter(|sort| rows.sorts[*sort].signature == index).collect();
         let mut total = vec![0.0; rows.width];
-        for &item in &members {
-            for (total, request) in total.iter_mut().zip(&rows.requests[item]) {
-                *total += *request as f64 * f64::from(frame.items[item].count);
+        for &sort in &members {
+            for &(resource, amount) in &rows.sorts[sort].parts {
+                total[resource] += amount * rows.sorts[sort].count;
             }
         }
         let scale: Vec<f64> =
@@ -189,29 +225,29 @@ fn by_signature(frame: &Frame, rows: &Rows) -> Vec<f64> {
         let value: Vec<f64> = scale.iter().map(|scale| if *scale > 0.0 { 1.0 } else { 0.0 }).collect();
         // A resource that no column has makes the programme unbounded; such items have no place anyway.
         let (shared, _) = lp::maximise(&value, &full, &limits);
-        for &item in &members {
-            let requests = rows.requests[item].iter().zip(&shared).zip(&scale);
-            worth[item] =
-                requests.map(|((request, price), scale)| *request as f64 * price * scale).sum::<f64>() * most;
+        for &sort in &members {
+            let parts = rows.sorts[sort].parts.iter();
+            worth[sort] =
+                parts.map(|&(resource, amount)| amount * shared[resource] * scale[resource]).sum::<f64>()
+                    * most;
         }
     }
     worth
 }
 
-/// For each column the cheapest prices at which no item is worth more than its requests, scaled to the column's cost.
+/// For each column the cheapest prices at which no unit is worth more than its requests, scaled to the column's cost.
 fn support(frame: &Frame, rows: &Rows, worth: &[f64]) -> Vec<Vec<f64>> {
     let mut lambda = Vec::with_capacity(rows.columns.len());
     let mut previous: Vec<usize> = Vec::new();
-    for (&column, capacity) in rows.columns.iter().zip(&rows.capacity) {
-        let holds =
-            |item: usize| frame.allows(item, column) && frame.fits(&frame.items[item].requests, column);
-        let members: Vec<usize> = (0..frame.items.len()).filter(|item| holds(*item)).collect();
+    for (at, (&column, capacity)) in rows.columns.iter().zip(&rows.capacity).enumerate() {
+        let holds = |sort: usize| rows.sorts[sort].open.contains(at);
+        let members: Vec<usize> = (0..rows.sorts.len()).filter(|sort| holds(*sort)).collect();
         // Only few items matter: add the one that is worth most against the prices until none is.
         let mut chosen: Vec<usize> = previous.iter().copied().filter(|item| holds(*item)).collect();
         let mut prices = vec![0.0; rows.width];
-        for _ in 0..12 {
+        for _ in 0..60 {
             let share = |item: usize, r: usize| {
-                if capacity[r] > 0 { rows.requests[item][r] as f64 / capacity[r] as f64 } else { 0.0 }
+                if capacity[r] > 0 { rows.sorts[item].requests[r] as f64 / capacity[r] as f64 } else { 0.0 }
             };
             if !chosen.is_empty() {
                 let most = chosen.iter().map(|item| worth[*item]).fold(1e-9, f64::max);
@@ -222,7 +258,8 @@ fn support(frame: &Frame, rows: &Rows, worth: &[f64]) -> Vec<Vec<f64>> {
                 prices = duals.iter().map(|dual| dual * most).collect();
             }
             let excess = |item: usize| {
-                let covered: f64 = (0..rows.width).map(|r| share(item, r) * prices[r]).sum();
+                let parts = rows.sorts[item].parts.iter();
+                let covered: f64 = parts.map(|&(r, _)| share(item, r) * prices[r]).sum();
                 worth[item] - covered
             };
             let worst = members
@@ -248,25 +285,24 @@ fn support(frame: &Frame, rows: &Rows, worth: &[f64]) -> Vec<Vec<f64>> {
     lambda
 }
 
-/// The worth of each item, and the column that sets it.
-fn worths(frame: &Frame, rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
-    let mut worth = vec![f64::INFINITY; frame.items.len()];
-    let mut argmin = vec![None; frame.items.len()];
-    for (item, wanted) in frame.items.iter().enumerate() {
-        for (at, &column) in rows.columns.iter().enumerate() {
-            let value: f64 = lambda[at]
-                .iter()
-                .zip(&rows.requests[item])
-                .map(|(price, request)| price * *request as f64)
-                .sum();
-            if value < worth[item] && frame.allows(item, column) && frame.fits(&wanted.requests, column) {
-                worth[item] = value;
-                argmin[item] = Some(at);
+/// The worth of each sort, and the place of the column that sets it.
+fn worths(rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
+    // Prices by resource, so that the sums below run along columns.
+    let across: Vec<Vec<f64>> =
+        (0..rows.width).map(|resource| lambda.iter().map(|prices| prices[resource]).collect()).collect();
+    let mut sums = vec![0.0; rows.columns.len()];
+    let least = |sort: &Sort| {
+        sums.fill(0.0);
+        for &(resource, amount) in &sort.parts {
+            sums.iter_mut().zip(&across[resource]).for_each(|(sum, price)| *sum += price * amount);
+        }
+        let mut least = (f64::INFINITY, None);
+        for at in sort.open.iter() {
+            if sums[at] < least.0 {
+                least = (sums[at], Some(at));
             }
         }
-        if worth[item].is_infinite() {
-            worth[item] = 0.0;
-        }
-    }
-    (worth, argmin)
+        if least.1.is_some() { least } else { (0.0, None) }
+    };
+    rows.sorts.iter().map(least).unzip()
 }

@@ -26,6 +26,8 @@ pub(crate) struct Item {
     pub count: u32,
     pub requests: Vec<i64>,
     pub signature: usize,
+    /// Items of equal requests are next to each other and share a lot.
+    pub lot: usize,
     pub priority: usize,
     /// What a unit consists of: for a merged item the demands that share its units, for a block what goes together.
     pub sources: Vec<(usize, u32)>,

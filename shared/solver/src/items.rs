@@ -118,6 +118,10 @@ pub(crate) fn gather(frame: &mut Frame) {
             .then_with(|| other.count.cmp(&one.count))
             .then_with(|| one.priority.cmp(&other.priority))
     });
+    for place in 1..items.len() {
+        let next = usize::from(items[place].requests != items[place - 1].requests);
+        items[place].lot = items[place - 1].lot + next;
+    }
     connect(problem, &mut items, &rivals);
     frame.items = items;
 }

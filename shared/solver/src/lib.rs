@@ -20,6 +20,6 @@ mod state;
 pub use bits::BitSet;
 pub use check::check;
 pub use first_fit::first_fit;
-pub use options::cheapest_columns;
+pub use options::holders;
 pub use problem::{Bin, Budget, CapGroup, Column, Company, Demand, Facet, Kind, Problem, Solution};
 pub use solve::solve;

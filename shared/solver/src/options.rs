@@ -1,24 +1,34 @@
 //! All columns that could hold a bin's contents.
 
-use crate::Problem;
+use crate::{BitSet, Kind, Problem};
 
-/// The columns of `family` that hold `contents` and that all its demands allow, cheapest first, ties by index. Supplies
-/// and budgets are not looked at.
-pub fn cheapest_columns(problem: &Problem, contents: &[(usize, u32)], family: usize) -> Vec<usize> {
+/// The columns of `family` that hold `contents` and that all its demands allow. Supplies and budgets are not looked at.
+pub fn holders(problem: &Problem, contents: &[(usize, u32)], family: usize) -> BitSet {
     let width = problem.demands.first().map_or(0, |demand| demand.requests.len());
     let mut used = vec![0_i64; width];
-    let mut allowed = crate::BitSet::full(problem.columns.len());
+    let mut allowed = BitSet::full(problem.columns.len());
     for &(demand, units) in contents {
         allowed.and_assign(&problem.demands[demand].columns);
         for (sum, request) in used.iter_mut().zip(&problem.demands[demand].requests) {
             *sum = sum.saturating_add(request.saturating_mul(i64::from(units)));
         }
     }
-    let fits = |column: &usize| {
-        let kind = &problem.kinds[problem.columns[*column].kind];
-        kind.family == family && used.iter().zip(&kind.capacity).all(|(used, capacity)| used <= capacity)
-    };
-    let mut columns: Vec<usize> = allowed.iter().filter(fits).collect();
-    columns.sort_by_key(|column| (problem.columns[*column].cost, *column));
-    columns
+    let mut holders = BitSet::new(problem.columns.len());
+    // The columns of a kind are next to each other.
+    let mut last = None;
+    for column in allowed.iter() {
+        let kind = problem.columns[column].kind;
+        let fits = match last {
+            Some((known, fits)) if known == kind => fits,
+            _ => {
+                let Kind { capacity, family: of } = &problem.kinds[kind];
+                *of == family && used.iter().zip(capacity).all(|(used, capacity)| used <= capacity)
+            }
+        };
+        last = Some((kind, fits));
+        if fits {
+            holders.insert(column);
+        }
+    }
+    holders
 }

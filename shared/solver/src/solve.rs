@@ -21,7 +21,7 @@ pub fn solve(problem: &Problem) -> Solution {
     let base = first_fit::pack(&frame);
     let short = base.unplaced(&frame) > 0;
     offer(base, "first-fit");
-    let many = frame.items.len() > 2000;
+    let many = frame.items.last().is_some_and(|last| last.lot >= 2000) || frame.items.len() > 20_000;
     let styles: &[(&'static str, Style)] = &[
         ("patterns", Style { scarcest: false, size: 0.0, step: 3, ceiling: None, thrifty: false }),
         (

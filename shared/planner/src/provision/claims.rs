@@ -9,11 +9,16 @@ use model::{
     Requirement, Requirements, Resources, Snapshot, labels,
 };
 
+use solver::BitSet;
+
 use super::packing::{Packer, usage};
 use super::universe::{Template, Universe};
 
 /// A NodeClaim names at most so many types, unless `minValues` asks for more: as many as one fleet request can hold.
 const MAX_TYPES: usize = 60;
+
+/// How many capacity types there are.
+const CAPACITY_TYPES: usize = 3;
 
 const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 
@@ -47,7 +52,7 @@ pub(crate) fn type_value(instance_type: &InstanceType, key: &str) -> Option<Stri
     instance_type.requirements.get(key).and_then(Requirement::single).map(str::to_owned)
 }
 
-/// The columns of `ranked` that the claim may name beside `chosen`; none if that breaks a strict `minValues`.
+/// The columns of `holders` that the claim may name beside `chosen`; none if that breaks a strict `minValues`.
 ///
 /// A claim lists types, zones and capacity types apart, so every combination of what it lists must be one that
 /// holds the pods, or the fleet could pick a wrong one. None may take more of a pool's limits than the chosen one,
@@ -56,7 +61,7 @@ pub(crate) fn options(
     packer: &Packer,
     template: usize,
     chosen: usize,
-    ranked: Vec<usize>,
+    holders: Vec<usize>,
 ) -> Option<Options> {
     let universe = packer.universe();
     let offering = universe.offering(chosen);
@@ -70,23 +75,25 @@ pub(crate) fn options(
     };
     let same_source = |column: usize| {
         let other = universe.offering(column);
-        let same =
-            |reservation: &Option<model::Reservation>| reservation.as_ref().map(|known| known.id.clone());
-        same(&other.reservation) == same(&offering.reservation)
-            && (other.capacity_type == CapacityType::Reserved) == reserved
+        let source =
+            |offering: &'_ model::Offering| offering.reservation.as_ref().map(|known| known.id.clone());
+        source(other) == source(offering) && (other.capacity_type == CapacityType::Reserved) == reserved
     };
     let mut columns = vec![chosen];
-    let others = ranked.into_iter().filter(|&column| column != chosen);
-    columns.extend(others.filter(|&column| same_source(column) && no_more(column)));
+    let others = holders.into_iter().filter(|&column| column != chosen);
     // The chosen column is the cheapest, unless supplies or limits forbade it; what is cheaper than it is not had.
-    columns.retain(|&column| universe.price(column) >= universe.price(chosen));
+    let price = universe.price(chosen);
+    columns.extend(
+        others.filter(|&column| universe.price(column) >= price && same_source(column) && no_more(column)),
+    );
     columns.sort_by_key(|&column| (universe.price(column), column != chosen, column));
     let wanted = min_values(&universe.templates[template]);
-    let mut closures = close(universe, template, &columns).into_iter().map(|mut columns| {
-        let kept = prefix(universe, &columns, &wanted);
-        columns.retain(|&column| kept.contains(&universe.columns[column].type_index));
+    let mut closures = [false, true].into_iter().filter_map(|narrow| {
+        let mut columns = close(universe, &columns, narrow)?;
+        let kept = prefix(universe, template, &columns, &wanted);
+        columns.retain(|&column| kept[universe.columns[column].type_index]);
         let relaxed = wanted.iter().any(|(key, min)| distinct(universe, &columns, key) < *min as usize);
-        Options { columns, relaxed }
+        Some(Options { columns, relaxed })
     });
     let first = closures.next()?;
     if !first.relaxed {
@@ -96,42 +103,34 @@ pub(crate) fn options(
     closures.find(|options| !options.relaxed).or((!strict).then_some(first))
 }
 
-/// Subsets in which types × zones × capacity types are all among `columns`: over all its places if the first column's type
-/// allows that, and at the first column's place only.
-fn close(universe: &Universe, template: usize, columns: &[usize]) -> Vec<Vec<usize>> {
-    let allowed: BTreeSet<usize> = columns.iter().copied().collect();
+/// A subset in which types × zones × capacity types are all among `columns`: over all its places, if the first column's
+/// type allows that, or with `narrow` at the first column's place only.
+fn close(universe: &Universe, columns: &[usize], narrow: bool) -> Option<Vec<usize>> {
     let first = columns[0];
-    let place = |column: usize| {
-        let offering = universe.offering(column);
-        (offering.zone.as_str(), offering.capacity_type)
+    let mut allowed = universe.none();
+    columns.iter().for_each(|&column| allowed.insert(column));
+    let at_first = |column: &usize| !narrow || universe.places[*column] == universe.places[first];
+    let (mut zones, mut capacity_types) = (BitSet::new(universe.places.len()), BitSet::new(CAPACITY_TYPES));
+    for place in columns.iter().filter(|column| at_first(column)).map(|&column| universe.places[column]) {
+        zones.insert(place.zone);
+        capacity_types.insert(place.capacity_type as usize);
+    }
+    let missing = |column: usize| {
+        let place = universe.places[column];
+        zones.contains(place.zone)
+            && capacity_types.contains(place.capacity_type as usize)
+            && !allowed.contains(column)
     };
-    let types: BTreeSet<usize> = columns.iter().map(|&column| universe.columns[column].type_index).collect();
-    let mut of_type: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &index in &universe.of_template[template] {
-        let type_index = universe.columns[index].type_index;
-        if types.contains(&type_index) {
-            of_type.entry(type_index).or_default().push(index);
-        }
+    // Whether a type is whole, by the first of its columns.
+    let mut known: Vec<Option<bool>> = vec![None; universe.columns.len()];
+    let mut whole = |column: usize| {
+        let siblings = universe.siblings[column].clone();
+        *known[siblings.start].get_or_insert_with(|| !siblings.into_iter().any(missing))
+    };
+    if !narrow && !whole(first) {
+        return None;
     }
-    let mut closures = Vec::new();
-    for narrow in [false, true] {
-        let inside: Vec<usize> =
-            columns.iter().copied().filter(|&column| !narrow || place(column) == place(first)).collect();
-        let zones: BTreeSet<&str> = inside.iter().map(|&column| place(column).0).collect();
-        let capacity_types: BTreeSet<CapacityType> = inside.iter().map(|&column| place(column).1).collect();
-        let whole = |type_index: usize| {
-            of_type.get(&type_index).into_iter().flatten().all(|&column| {
-                let (zone, capacity_type) = place(column);
-                allowed.contains(&column) || !zones.contains(zone) || !capacity_types.contains(&capacity_type)
-            })
-        };
-        if narrow || whole(universe.columns[first].type_index) {
-            closures.push(
-                inside.into_iter().filter(|&column| whole(universe.columns[column].type_index)).collect(),
-            );
-        }
-    }
-    closures
+    Some(columns.iter().copied().filter(|column| at_first(column) && whole(*column)).collect())
 }
 
 fn min_values(template: &Template) -> Vec<(String, u32)> {
@@ -151,20 +150,21 @@ fn distinct(universe: &Universe, columns: &[usize], key: &str) -> usize {
     columns.iter().filter_map(|&column| value(universe, column, key)).collect::<BTreeSet<_>>().len()
 }
 
-/// The cheapest types that are enough, as places in the template's list.
-fn prefix(universe: &Universe, columns: &[usize], wanted: &[(String, u32)]) -> BTreeSet<usize> {
-    let mut kept = BTreeSet::new();
+/// The cheapest types that are enough, as marks on the template's list.
+fn prefix(universe: &Universe, template: usize, columns: &[usize], wanted: &[(String, u32)]) -> Vec<bool> {
+    let mut kept = vec![false; universe.templates[template].types.len()];
+    let mut count = 0;
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for &column in columns {
-        let type_index = universe.columns[column].type_index;
-        let enough = kept.len() >= MAX_TYPES
+        let enough = count >= MAX_TYPES
             && wanted
                 .iter()
                 .all(|(key, min)| seen.get(key.as_str()).map_or(0, BTreeSet::len) >= *min as usize);
-        if enough && !kept.contains(&type_index) {
-            continue;
+        if enough {
+            break;
         }
-        kept.insert(type_index);
+        let kept = &mut kept[universe.columns[column].type_index];
+        count += usize::from(!std::mem::replace(kept, true));
         for (key, _) in wanted {
             seen.entry(key).or_default().extend(value(universe, column, key));
         }

@@ -1,5 +1,6 @@
 //! Pods that are alike, and the ways in which they may be asked for less.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{AffinityTerm, Pod, PodSpec, PreferencePolicy, Requirements, Snapshot, Spread, Volume, Weighted};
@@ -28,16 +29,16 @@ pub(crate) struct Variant<'a> {
 
 /// The order in which pods are placed: the largest first, then the oldest.
 pub(crate) fn queue_order(pods: &[Pod], indices: &mut [usize]) {
-    indices.sort_by(|&a, &b| {
-        let (a, b) = (&pods[a], &pods[b]);
-        let size = |pod: &Pod, resource| pod.spec.requests.get(resource);
-        size(b, "cpu")
-            .cmp(&size(a, "cpu"))
-            .then_with(|| size(b, "memory").cmp(&size(a, "memory")))
-            .then_with(|| a.created.cmp(&b.created))
-            .then_with(|| a.uid.cmp(&b.uid))
-            .then_with(|| a.name.cmp(&b.name))
-    });
+    let turn = |&index: &usize| {
+        let pod: &Pod = &pods[index];
+        let size = |resource| Reverse(pod.spec.requests.get(resource));
+        ((size("cpu"), size("memory"), pod.created, &pod.uid, &pod.name), index)
+    };
+    let mut turns: Vec<_> = indices.iter().map(turn).collect();
+    turns.sort();
+    for (place, (_, index)) in indices.iter_mut().zip(turns) {
+        *place = index;
+    }
 }
 
 /// Label keys that some selector looks at. Other labels tell no two pods apart.

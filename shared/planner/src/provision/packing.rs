@@ -144,18 +144,21 @@ impl<'a, 'u> Packer<'a, 'u> {
         let mut bound = solution.bound;
         let mut turned_down: Vec<(usize, usize)> = Vec::new();
         let mut taken = vec![0; tier.members.len()];
+        let mut known: BTreeMap<(usize, BitSet), Option<Rc<claims::Options>>> = BTreeMap::new();
         for bin in &solution.bins {
             let template = self.universe.columns[tier.columns[bin.column]].template;
-            let ranked =
-                solver::cheapest_columns(&problem, &bin.contents, template_family(&problem, bin.column));
-            let ranked: Vec<usize> = ranked.into_iter().map(|column| tier.columns[column]).collect();
+            let holders = solver::holders(&problem, &bin.contents, template_family(&problem, bin.column));
             let column = tier.columns[bin.column];
-            let Some(options) = claims::options(self, template, column, ranked) else {
+            // Bins that differ in their pods alone have the same options.
+            let options = known.entry((bin.column, holders)).or_insert_with_key(|(_, holders)| {
+                let holders = holders.iter().map(|column| tier.columns[column]).collect();
+                claims::options(self, template, column, holders).map(Rc::new)
+            });
+            let Some(options) = options.clone() else {
                 bound = 0;
                 turned_down.extend(bin.contents.iter().map(|&(want, _)| (tier.members[want], template)));
                 continue;
             };
-            let options = Rc::new(options);
             for _ in 0..bin.copies {
                 let mut pods = Vec::new();
                 for &(want, count) in &bin.contents {
@@ -223,10 +226,13 @@ impl<'a, 'u> Packer<'a, 'u> {
         for (priority, &member) in tier.members.iter().enumerate() {
             let demand = &demands[member];
             let mut columns = BitSet::new(tier.columns.len());
-            for (index, &column) in tier.columns.iter().enumerate() {
-                if demand.columns.contains(column) {
-                    columns.insert(index);
-                }
+            if tier.columns.len() == self.universe.columns.len() {
+                columns.or_assign(&demand.columns);
+            } else {
+                let places = tier.columns.iter().enumerate();
+                places
+                    .filter(|(_, column)| demand.columns.contains(**column))
+                    .for_each(|(place, _)| columns.insert(place));
             }
             let count = u32::try_from(demand.pods.len()).unwrap_or(u32::MAX);
             let requests = amounts(&self.classes[demand.class].spec.requests);

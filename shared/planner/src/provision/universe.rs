@@ -5,10 +5,11 @@
 //! columns have it, so that a requirement is an OR over values and a pod is an AND over requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use model::{
-    InstanceType, MicroUsd, NodePool, Offering, PodSpec, PoolStatus, Requirement, Requirements, Resources,
-    Snapshot, Taint, TaintEffect, Toleration, labels,
+    CapacityType, InstanceType, MicroUsd, NodePool, Offering, PodSpec, PoolStatus, Requirement, Requirements,
+    Resources, Snapshot, Taint, TaintEffect, Toleration, labels,
 };
 use solver::BitSet;
 
@@ -47,6 +48,14 @@ pub(crate) struct Column {
     pub kind: usize,
 }
 
+/// Where and how a column is bought.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) struct Place {
+    /// A number for the zone.
+    pub zone: usize,
+    pub capacity_type: CapacityType,
+}
+
 struct KeyIndex {
     values: BTreeMap<String, BitSet>,
     absent: BitSet,
@@ -60,6 +69,12 @@ pub(crate) struct Universe<'a> {
     pub burdens: Vec<Burden>,
     /// The columns of each template.
     pub of_template: Vec<Vec<usize>>,
+    /// Where and how each column is bought.
+    pub places: Vec<Place>,
+    /// For each column, the columns of its template and type.
+    pub siblings: Vec<Range<usize>>,
+    /// Where the columns of each kind end.
+    ends: Vec<usize>,
     /// For each resource, the room of each kind.
     rooms: BTreeMap<String, Vec<i64>>,
     index: BTreeMap<String, KeyIndex>,
@@ -129,8 +144,9 @@ impl<'a> Universe<'a> {
             }
         }
         let (kinds, burdens) = (Vec::new(), Vec::new());
-        let (of_template, rooms, index) = Default::default();
-        let mut universe = Self { templates, columns, kinds, burdens, of_template, rooms, index };
+        let (of_template, places, siblings, ends, rooms, index) = Default::default();
+        let mut universe =
+            Self { templates, columns, kinds, burdens, of_template, places, siblings, ends, rooms, index };
         for key in mentions.0.keys() {
             let index = universe.index_key(key);
             universe.index.insert(key.clone(), index);
@@ -173,6 +189,21 @@ impl<'a> Universe<'a> {
         self.of_template = vec![Vec::new(); self.templates.len()];
         for (index, column) in self.columns.iter().enumerate() {
             self.of_template[column.template].push(index);
+        }
+        let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
+        for index in 0..self.columns.len() {
+            let offering = self.offering(index);
+            let next = zones.len();
+            let zone = *zones.entry(&offering.zone).or_insert(next);
+            self.places.push(Place { zone, capacity_type: offering.capacity_type });
+        }
+        for group in self.columns.chunk_by(|one, other| one.kind == other.kind) {
+            self.ends.push(self.ends.last().copied().unwrap_or(0) + group.len());
+        }
+        let of_type = |column: &Column| (column.template, column.type_index);
+        for group in self.columns.chunk_by(|one, other| of_type(one) == of_type(other)) {
+            let start = self.siblings.len();
+            self.siblings.extend(std::iter::repeat_n(start..start + group.len(), group.len()));
         }
         for (place, kind) in self.kinds.iter().enumerate() {
             for (resource, amount) in kind.room.iter() {
@@ -283,6 +314,9 @@ impl<'a> Universe<'a> {
             .iter()
             .map(|template| untolerated(&template.pool.taints, tolerations, relaxed).is_none())
             .collect();
+        if good.iter().all(|good| *good) {
+            return self.all();
+        }
         self.columns_where(|column| good[column.template])
     }
 
@@ -297,7 +331,15 @@ impl<'a> Universe<'a> {
                 None => fits.fill(false),
             }
         }
-        self.columns_where(|column| fits[column.kind])
+        let mut columns = self.none();
+        let mut start = 0;
+        for (fits, end) in fits.into_iter().zip(&self.ends) {
+            if fits {
+                columns.insert_range(start, *end);
+            }
+            start = *end;
+        }
+        columns
     }
 
     pub fn columns_where(&self, holds: impl Fn(&Column) -> bool) -> BitSet {
