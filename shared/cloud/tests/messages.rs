@@ -1,4 +1,5 @@
 //! Messages of every kind against files, and against whatever may lie in a queue.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: what is missing should stop the test")]
 
 mod golden;
 

@@ -2,6 +2,7 @@
 
 mod golden;
 
+use catalog::class::AmiFamily;
 use cloud::user_data::{Bootstrap, MAX_BYTES, UserDataError};
 use miette::Diagnostic;
 
@@ -31,4 +32,9 @@ fn what_ec2_would_not_take_is_refused_before_it_is_asked() {
     assert_eq!(bootstrap.user_data().unwrap().text.len(), MAX_BYTES);
     bootstrap.user_data = Some("x".repeat(MAX_BYTES + 1));
     assert_eq!(bootstrap.user_data(), Err(UserDataError::TooLong { bytes: MAX_BYTES + 1 }));
+    bootstrap.family = AmiFamily::Bottlerocket;
+    bootstrap.user_data = Some(format!("# {}\n", "x".repeat(MAX_BYTES)));
+    assert!(bootstrap.user_data().is_ok(), "comments don't count: they aren't passed on");
+    bootstrap.user_data = Some(format!("# {}\n", "x".repeat(4 * MAX_BYTES)));
+    assert_eq!(bootstrap.user_data(), Err(UserDataError::TooLong { bytes: 4 * MAX_BYTES + 3 }));
 }

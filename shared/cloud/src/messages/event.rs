@@ -127,8 +127,8 @@ pub(super) fn read(scope: &Scope, body: &str) -> Result<Message, Ignored> {
         Source::Rebalance | Source::Health => (Kind::RebalanceRecommendation, None, None),
     };
     let detail = Detail { code: code.as_deref().map(shown), ..Detail::default() };
-    let Envelope { id, account, region, .. } = event;
-    Ok(Message { kind, instances, time, deadline, account, region, id: shown(&id), detail })
+    let [account, region, id] = [&event.account, &event.region, &event.id].map(|text| shown(text));
+    Ok(Message { kind, instances, time, deadline, account, region, id, detail })
 }
 
 /// The instance in the detail, and those among the resources.

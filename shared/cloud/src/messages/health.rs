@@ -92,8 +92,8 @@ pub(super) fn read(
         instances,
         time,
         deadline: not_before,
-        account: account.to_owned(),
-        region: region.to_owned(),
+        account: shown(account),
+        region: shown(region),
         id: shown(&event.id),
         detail: Detail {
             code: detail.event_type_code.as_deref().map(shown),

@@ -304,6 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn kinds_are_written_as_metrics_have_them() {
+        for kind in [
+            Kind::SpotInterrupted,
+            Kind::CapacityReservationInterrupted,
+            Kind::RebalanceRecommendation,
+            Kind::ScheduledChange,
+            Kind::InstanceStopped,
+            Kind::InstanceTerminated,
+            Kind::InstanceStatus,
+            Kind::SystemStatus,
+            Kind::EventStatus,
+        ] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
+
+    #[test]
+    fn ids_are_checked_when_they_are_read_back() {
+        let id: InstanceId = serde_json::from_str("\"i-0123456789abcdef0\"").unwrap();
+        assert_eq!(serde_json::to_string(&id).unwrap(), "\"i-0123456789abcdef0\"");
+        assert!(serde_json::from_str::<InstanceId>("\"i-0; reboot\"").is_err());
+    }
+
+    #[test]
     fn long_text_is_cut_between_characters() {
         assert_eq!(shown("é"), "é");
         assert_eq!(shown(&"é".repeat(500)).chars().count(), 129);

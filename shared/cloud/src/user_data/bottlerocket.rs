@@ -6,7 +6,7 @@ use model::Note;
 use toml::{Table, Value};
 
 use super::kubelet::{Kubelet, Texts};
-use super::settings::{check, describe};
+use super::settings::{check, describe, is_known};
 use super::{Bootstrap, InstanceStorePolicy, UserData, UserDataError, note};
 
 /// From this on `ephemeral-storage bind` knows by itself what to bind.
@@ -20,6 +20,12 @@ pub(super) fn render(bootstrap: &Bootstrap) -> Result<UserData, UserDataError> {
     let kubernetes = table(settings, "kubernetes", "settings.kubernetes")?;
     for (name, value) in kubernetes.iter() {
         check(name, value)?;
+        if !is_known(name) {
+            notes.push(note(format!(
+                "settings.kubernetes.{name} is not known here and passed on: an image that doesn't know it either \
+                 will not boot with it"
+            )));
+        }
     }
     if kubernetes.contains_key("node-taints") {
         notes.push(note(

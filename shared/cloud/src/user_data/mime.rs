@@ -39,8 +39,10 @@ impl Part {
         let encoded = self.header.to_ascii_lowercase().contains("content-transfer-encoding");
         if encoded {
             let whole = format!("{}\n\n{}", self.header, self.body);
-            let body = parse_mail(whole.as_bytes()).and_then(|mail| mail.get_body());
+            let body = parse_mail(whole.as_bytes()).and_then(|mail| mail.get_body_raw());
             let body = body.map_err(|error| fault(self.line, &format!("content of a part: {error}")))?;
+            let body = String::from_utf8(body)
+                .map_err(|error| fault(self.line, &format!("content of a part: {error}")))?;
             *self = Self { line: self.line, ..Self::new(&self.media, body) };
         }
         Ok(())
@@ -134,21 +136,22 @@ fn fault(line: usize, message: &str) -> UserDataError {
 
 /// An archive. Carriage returns go: no shell stands them.
 pub(super) fn write(parts: &[Part]) -> String {
-    let boundary = boundary(parts);
+    let parts: Vec<[String; 2]> =
+        parts.iter().map(|part| [&part.header, &part.body].map(|text| text.replace('\r', ""))).collect();
+    let boundary = boundary(&parts);
     let mut text = format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n\n");
-    for part in parts {
-        let header = if part.header.is_empty() { "" } else { "\n" };
-        text += &format!("--{boundary}\n{}{header}\n{}\n", part.header, part.body);
+    for [header, body] in &parts {
+        let end = if header.is_empty() { "" } else { "\n" };
+        text += &format!("--{boundary}\n{header}{end}\n{body}\n");
     }
-    text += &format!("--{boundary}--\n");
-    text.replace('\r', "")
+    text + &format!("--{boundary}--\n")
 }
 
 /// A boundary that no line of any part begins like.
-fn boundary(parts: &[Part]) -> String {
+fn boundary(parts: &[[String; 2]]) -> String {
     let taken = |boundary: &str| {
         let delimiter = format!("--{boundary}");
-        parts.iter().flat_map(|part| part.body.lines()).any(|line| line.starts_with(&delimiter))
+        parts.iter().flatten().flat_map(|text| text.lines()).any(|line| line.starts_with(&delimiter))
     };
     let mut boundary = BOUNDARY.to_owned();
     let mut number = 0_usize;
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn parts_are_read_back_as_they_were_written() {
-        let bodies = ["#!/bin/sh\necho 1\n", "--//\n--//--\n--//1-\n", "", "\n\n", "a\r\nb"];
+        let bodies = ["#!/bin/sh\necho 1\n", "--//\n--//--\n\r-\r-//1-\n", "", "\n\n", "a\r\nb"];
         let parts: Vec<Part> = bodies.iter().map(|body| Part::new(SHELL, (*body).to_owned())).collect();
         let text = write(&parts);
         assert!(text.contains("boundary=\"//2-\""), "{text}");
@@ -185,6 +188,14 @@ mod tests {
         part.decode().unwrap();
         assert_eq!(part.body, "kind: NodeConfig\n");
         assert_eq!(part.header, format!("Content-Type: {NODE_CONFIG}"));
+        let plain = Part {
+            header: "Content-Transfer-Encoding: 8bit".to_owned(),
+            body: "# é\n".to_owned(),
+            ..part.clone()
+        };
+        let mut decoded = plain.clone();
+        decoded.decode().unwrap();
+        assert_eq!(decoded.body, plain.body);
         let mut broken =
             Part { header: "Content-Transfer-Encoding: base64".to_owned(), body: "%%%".to_owned(), ..part };
         assert!(matches!(broken.decode(), Err(UserDataError::Mime { line: 3, .. })));

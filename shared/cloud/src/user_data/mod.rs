@@ -25,6 +25,9 @@ pub use error::UserDataError;
 /// What EC2 takes, before it is encoded for the API.
 pub const MAX_BYTES: usize = 16_384;
 
+/// What is looked at of what users wrote, which may lose comments on its way and so be longer than what EC2 takes.
+const MAX_READ: usize = 4 * MAX_BYTES;
+
 /// All that a machine is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -103,6 +106,9 @@ pub struct UserData {
 impl Bootstrap {
     /// The user data of the machine.
     pub fn user_data(&self) -> Result<UserData, UserDataError> {
+        if let Some(bytes) = self.user_data.as_ref().map(String::len).filter(|bytes| *bytes > MAX_READ) {
+            return Err(UserDataError::TooLong { bytes });
+        }
         let data = match self.family {
             AmiFamily::Al2 => al2::render(self)?,
             AmiFamily::Al2023 => al2023::render(self)?,

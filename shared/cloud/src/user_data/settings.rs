@@ -22,8 +22,8 @@ enum Form {
     TextsTable,
 }
 
-/// Settings and their forms. One that isn't here is passed on unseen: Bottlerocket learns new ones.
-const FORMS: [(&str, Form); 59] = [
+/// Settings and their forms. One that isn't here is passed on: Bottlerocket learns new ones.
+const FORMS: [(&str, Form); 61] = [
     ("allowed-unsafe-sysctls", Form::List),
     ("api-server", Form::Text),
     ("authentication-mode", Form::Text),
@@ -70,6 +70,7 @@ const FORMS: [(&str, Form); 59] = [
     ("provider-id", Form::Text),
     ("registry-burst", Form::Number),
     ("registry-qps", Form::Number),
+    ("reserved-cpus", Form::Text),
     ("seccomp-default", Form::Switch),
     ("server-certificate", Form::Text),
     ("server-key", Form::Text),
@@ -79,11 +80,17 @@ const FORMS: [(&str, Form); 59] = [
     ("single-process-oom-kill", Form::Switch),
     ("standalone-mode", Form::Switch),
     ("static-pods", Form::Table),
+    ("static-pods-enabled", Form::Switch),
     ("system-reserved", Form::TextTable),
     ("topology-manager-policy", Form::Text),
     ("topology-manager-policy-options", Form::Table),
     ("topology-manager-scope", Form::Text),
 ];
+
+/// Whether it is one of those that are known here.
+pub(super) fn is_known(name: &str) -> bool {
+    FORMS.iter().any(|(known, _)| *known == name)
+}
 
 /// Refuses a setting of another form than its own.
 pub(super) fn check(name: &str, value: &Value) -> Result<(), UserDataError> {

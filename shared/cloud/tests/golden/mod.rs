@@ -1,4 +1,5 @@
 //! Files with what is expected of them beside: `name.EXTENSION` is given, `name.txt` must come of it.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: what is missing should stop the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
