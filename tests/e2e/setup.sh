@@ -12,9 +12,10 @@ missing() {
   exit 3
 }
 
+# made WHAT COMMAND: what the command prints, in `made`.
 made() {
   local rc=0
-  made="$("$@")" || rc=$?
+  made="$("$2")" || rc=$?
   case $rc in
     0) ;;
     3) missing "$1 can't be built here" ;;
@@ -23,9 +24,9 @@ made() {
 }
 
 [[ "$(uname -s)" == Linux ]] || missing "the functions run as processes of this machine, which must be Linux"
-made "$tests/control-plane/build.sh"
+made "the control plane" "$tests/control-plane/build.sh"
 export BENCH_CONTROL_PLANE="$made"
-made "$tests/emulators/build.sh"
+made "AWS's emulator" "$tests/emulators/build.sh"
 export BENCH_EMULATORS="$made"
 if [[ -z "${BENCH_JOURNEYMAN:-}" ]]; then
   export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"

@@ -313,6 +313,35 @@ def users_of(folder):
     return found
 
 
+def test_instances_are_found_by_all_of_several_tag_keys(bench):
+    (number,) = instance_ids(launch(bench, node_config(bench)))
+    asked = lambda *keys: [{"Name": "tag-key", "Values": [key]} for key in keys]  # noqa: E731
+    find = lambda *keys: bench.cloud.ec2.describe_instances(Filters=asked(*keys))["Reservations"]  # noqa: E731
+    found = [i["InstanceId"] for r in find("karpenter.sh/nodepool", "aws:ec2:fleet-id") for i in r["Instances"]]
+    assert found == [number]
+    assert [i for r in find("other", "karpenter.sh/nodepool") for i in r["Instances"]] == []
+
+
+def test_parameters_of_aws_and_of_the_account_are_answered_together(bench):
+    public = "/aws/service/bottlerocket/aws-k8s-1.37/arm64/latest/image_id"
+    bench.cloud.ssm.put_parameter(Name="/mine", Value="ami-1", Type="String", Overwrite=True)
+    asked = ["/mine", public, "/none", "/aws/service/none"]
+    answer = bench.cloud.ssm.get_parameters(Names=asked)
+    found = {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]}
+    assert found.keys() == {"/mine", public}
+    assert set(answer["InvalidParameters"]) == {"/none", "/aws/service/none"}
+    (image,) = bench.cloud.ec2.describe_images(ImageIds=[found[public]])["Images"]
+    assert image["Architecture"] == "arm64"
+
+
+def test_instance_profiles_are_listed_by_path(bench):
+    iam = bench.cloud.iam
+    iam.create_instance_profile(InstanceProfileName="one", Path="/karpenter/us-east-1/bench/uid/")
+    iam.create_instance_profile(InstanceProfileName="two", Path="/karpenter/us-east-1/other/uid/")
+    found = iam.list_instance_profiles(PathPrefix="/karpenter/us-east-1/bench/")["InstanceProfiles"]
+    assert [profile["InstanceProfileName"] for profile in found] == ["one"]
+
+
 def test_an_unknown_operation_is_refused_rather_than_repeated(bench):
     with pytest.raises(ClientError) as refusal:
         bench.cloud.ec2.get_spot_placement_scores(TargetCapacity=1, InstanceTypes=["m5.large"], RegionNames=[REGION])

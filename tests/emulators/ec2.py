@@ -2,9 +2,8 @@
 
 Stands for: what Journeyman asks AWS about instances. moto answers most; here are the operations that it lacks or
 answers too simply, each stated in its module: `fleet.py`, `market.py`, `images.py`, `cluster.py`, `machines.py`,
-`faults.py`. Smaller differences mended in this file: RegisterImage keeps what it is given, lists of types come in
-pages, instances can be filtered by lifecycle, and an account without capacity reservations and placement groups says so
-instead of failing.
+`faults.py`, and the small ones in `mends.py`. An account has no capacity reservations and no placement groups, and says
+so instead of failing, as moto does.
 
 Signatures are not checked (but for tokens of EKS). There is one account whatever the key.
 
@@ -29,18 +28,13 @@ import tempfile
 import time
 import traceback
 
-from images import Images
+from images import Images, is_own
 
 # moto reads the list of images once, when it is imported; its own is 1,300 images that no test wants.
 IMAGES = Images()
 os.environ["MOTO_AMIS_PATH"] = os.path.join(tempfile.mkdtemp(prefix="journeyman-images-"), "amis.json")
 IMAGES.write(os.environ["MOTO_AMIS_PATH"])
 
-import moto.ec2.utils  # noqa: E402
-from moto.core.responses import ActionResult  # noqa: E402
-from moto.ec2.responses.amis import AmisResponse  # noqa: E402
-from moto.ec2.responses.instances import InstanceResponse  # noqa: E402
-from moto.ec2.responses.spot_instances import SpotInstances  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: E402
 from werkzeug.serving import make_server  # noqa: E402
 
@@ -49,6 +43,7 @@ from cluster import Clusters  # noqa: E402
 from faults import Call, Faults  # noqa: E402
 from machines import Machines  # noqa: E402
 from market import Market  # noqa: E402
+from mends import mend  # noqa: E402
 
 MARKET, CLUSTERS, FAULTS, MACHINES = Market(), Clusters(), Faults(), Machines()
 
@@ -57,56 +52,6 @@ EMPTY = {
     "DescribeCapacityReservations": "capacityReservationSet",
     "DescribePlacementGroups": "placementGroupSet",
 }
-
-
-def mend():
-    """Replaces what moto answers too simply. Returns the answers of fleets by client token."""
-    moto.ec2.utils.filter_dict_attribute_mapping["instance-lifecycle"] = "lifecycle"
-    register_image = AmisResponse.register_image
-
-    def registered(self):
-        answer = register_image(self)
-        image = self.ec2_backend.amis[answer.result["ImageId"]]
-        image.architecture = self._get_param("Architecture") or "x86_64"
-        image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
-        image.virtualization_type = self._get_param("VirtualizationType") or "hvm"
-        for spec in self._get_param("TagSpecifications", []):
-            if spec["ResourceType"] == "image":
-                image.add_tags({tag["Key"]: tag["Value"] for tag in spec["Tags"]})
-        return answer
-
-    def spot_price_history(self):
-        filters = self._filters_from_querystring()
-        rows = MARKET.spot_history(
-            self.region,
-            self._get_param("InstanceTypes", []) or filters.get("instance-type", []),
-            [zone for zone in [self._get_param("AvailabilityZone")] if zone] or filters.get("availability-zone", []),
-            self._get_param("ProductDescriptions", []) or filters.get("product-description", []),
-        )
-        return paged(self, {"SpotPriceHistory": rows}, "SpotPriceHistory", 1000)
-
-    AmisResponse.register_image = registered
-    SpotInstances.describe_spot_price_history = spot_price_history
-    for operation, field, size in (
-        ("describe_instance_types", "InstanceTypes", 100),
-        ("describe_instance_type_offerings", "InstanceTypeOfferings", 1000),
-    ):
-        setattr(InstanceResponse, operation, pages_of(getattr(InstanceResponse, operation), field, size))
-    MACHINES.install()
-    return fleet.install(MARKET)
-
-
-def pages_of(original, field, size):
-    """The operation, its list in pages."""
-    return lambda self: paged(self, original(self).result, field, size)
-
-
-def paged(response, result, field, size):
-    """One page of the list, of MaxResults entries or of what AWS gives unasked."""
-    start = int(response._get_param("NextToken") or 0)
-    end = start + int(response._get_param("MaxResults") or size)
-    rows = result[field]
-    return ActionResult({field: rows[start:end], "NextToken": str(end) if end < len(rows) else None})
 
 
 class Front:
@@ -147,7 +92,7 @@ class Front:
             )
             return 200, "application/x-amz-json-1.1", json.dumps(products)
         if call.service == "ssm" and (answer := IMAGES.answer(call.operation, call.parameters)) is not None:
-            return answer[0], "application/x-amz-json-1.1", json.dumps(answer[1])
+            return self.with_own_parameters(call, environ, *answer)
         if call.service == "eks" and call.method == "GET" and call.path.startswith("/clusters/"):
             status, body = CLUSTERS.describe(call.path.split("/")[2])
             headers = [("content-type", "application/json")]
@@ -159,6 +104,16 @@ class Front:
             body = f'<{name}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><{EMPTY[name]}/></{name}Response>'
             return 200, "text/xml", body
         return self.moto(call, environ)
+
+    def with_own_parameters(self, call, environ, status, public):
+        """The answer about public parameters, with moto's about those of the account that were asked for with them."""
+        own = [name for name in call.parameters.get("Names", []) if is_own(name)]
+        if own:
+            call.body = json.dumps({**call.parameters, "Names": own}).encode()
+            environ["CONTENT_LENGTH"] = str(len(call.body))
+            told = json.loads(self.moto(call, environ)[2])
+            public = {field: public[field] + told.get(field, []) for field in public}
+        return status, "application/x-amz-json-1.1", json.dumps(public)
 
     def moto(self, call, environ):
         """moto's answer."""
@@ -239,7 +194,9 @@ class Handler(MotoRequestHandler):
 
 def main():
     """Serves until it is killed."""
-    front = Front(DomainDispatcherApplication(create_backend_app), mend())
+    mend(MARKET)
+    MACHINES.install()
+    front = Front(DomainDispatcherApplication(create_backend_app), fleet.install(MARKET))
     make_server("127.0.0.1", int(sys.argv[1]), front, threaded=True, request_handler=Handler).serve_forever()
 
 

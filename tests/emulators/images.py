@@ -46,20 +46,20 @@ class Images:
 
     def answer(self, operation, request):
         """The answer to an SSM request about public parameters: status and body, or None when moto is to answer."""
-        public = "/aws/service/"
         with self.lock:
-            if operation == "GetParameter" and request["Name"].startswith(public):
+            if operation == "GetParameter" and not is_own(request["Name"]):
                 value = self.parameters.get(request["Name"])
                 if value is None:
                     return 400, {"__type": "ParameterNotFound", "message": f"Parameter {request['Name']} not found."}
                 return 200, {"Parameter": parameter(request["Name"], value)}
-            if operation == "GetParameters" and all(name.startswith(public) for name in request["Names"]):
-                known = [name for name in request["Names"] if name in self.parameters]
+            if operation == "GetParameters" and not all(map(is_own, request["Names"])):
+                asked = [name for name in request["Names"] if not is_own(name)]
+                known = [name for name in asked if name in self.parameters]
                 return 200, {
                     "Parameters": [parameter(name, self.parameters[name]) for name in known],
-                    "InvalidParameters": sorted(set(request["Names"]) - set(known)),
+                    "InvalidParameters": sorted(set(asked) - set(known)),
                 }
-            if operation == "GetParametersByPath" and request["Path"].startswith(public.rstrip("/")):
+            if operation == "GetParametersByPath" and not is_own(request["Path"].rstrip("/") + "/"):
                 return 200, self._by_path(request)
         return None
 
@@ -131,6 +131,11 @@ class Images:
                 f"/aws/service/ami-windows-latest/{stem}",
                 platform="windows",
             )
+
+
+def is_own(name):
+    """Whether a parameter is the account's own rather than one that AWS publishes."""
+    return not name.startswith("/aws/service/")
 
 
 def parameter(name, value):
