@@ -12,8 +12,10 @@ pub enum CloudError {
         )
     )]
     Request {
-        /// The EC2 operation.
+        /// The operation.
         operation: &'static str,
+        /// The service's code for it; nothing if the service didn't answer.
+        code: String,
         /// What the SDK says about it, causes included.
         message: String,
     },
@@ -21,7 +23,7 @@ pub enum CloudError {
     #[error("{operation} returned nothing for {region}")]
     #[diagnostic(code(cloud::empty), help("check the Region's name"))]
     Empty {
-        /// The EC2 operation.
+        /// The operation.
         operation: &'static str,
         /// The Region asked.
         region: String,
@@ -49,8 +51,83 @@ pub enum CloudError {
         /// The Region asked.
         wanted: String,
     },
+    /// What is stored is not what we store there.
+    #[error("{place} can't be read: {message}")]
+    #[diagnostic(code(cloud::stored), help("delete it; it is made again by the next run"))]
+    Stored {
+        /// Where it lies.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An answer of the Price List is not one.
+    #[error("reading a product of the Price List")]
+    #[diagnostic(code(cloud::price_list))]
+    PriceList(#[source] serde_json::Error),
     /// The asynchronous runtime didn't start.
     #[error("starting the runtime")]
     #[diagnostic(code(cloud::runtime))]
     Runtime(#[source] std::io::Error),
+}
+
+impl CloudError {
+    /// The service's code for the error; nothing if the service didn't answer.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Request { code, .. } => code,
+            _ => "",
+        }
+    }
+
+    /// Whether what was asked for does not exist.
+    pub fn is_not_found(&self) -> bool {
+        const CODES: [&str; 11] = [
+            "InvalidCapacityReservationId.NotFound",
+            "InvalidInstanceID.NotFound",
+            "InvalidLaunchTemplateId.NotFound",
+            "InvalidLaunchTemplateName.NotFoundException",
+            "InvalidPlacementGroup.Unknown",
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "QueueDoesNotExist",
+            "NoSuchEntity",
+            "NoSuchKey",
+            "ParameterNotFound",
+            "ResourceNotFoundException",
+        ];
+        CODES.contains(&self.code())
+    }
+
+    /// Whether it was one request too many.
+    pub fn is_throttled(&self) -> bool {
+        let code = self.code();
+        code.contains("Throttl")
+            || matches!(code, "RequestLimitExceeded" | "SlowDown" | "TooManyRequestsException")
+    }
+
+    /// Whether we are not allowed to.
+    pub fn is_denied(&self) -> bool {
+        let code = self.code();
+        ["UnauthorizedOperation", "AccessDenied", "AuthFailure"].iter().any(|denied| code.starts_with(denied))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_tell_what_happened() {
+        for (code, told) in [
+            ("InvalidInstanceID.NotFound", [true, false, false]),
+            ("ThrottlingException", [false, true, false]),
+            ("RequestLimitExceeded", [false, true, false]),
+            ("AccessDeniedException", [false, false, true]),
+            ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", [false, false, true]),
+            ("InternalError", [false; 3]),
+            ("", [false; 3]),
+        ] {
+            let error = CloudError::Request { operation: "O", code: code.to_owned(), message: String::new() };
+            assert_eq!([error.is_not_found(), error.is_throttled(), error.is_denied()], told, "{code}");
+        }
+    }
 }

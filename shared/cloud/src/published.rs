@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use catalog::Ec2Catalogue;
 use model::MicroUsd;
 use serde::Deserialize;
 
@@ -56,6 +57,26 @@ impl Published {
         }
         Ok(Self { region: file.region, on_demand, network_mbps: file.network_mbps, vpc: file.vpc })
     }
+
+    /// The same facts out of a catalogue, for another Region: but for the prices they are the same in all.
+    pub fn of_catalogue(catalogue: &Ec2Catalogue, region: &str) -> Self {
+        let types = || catalogue.types.iter();
+        let vpc = types().filter_map(|kind| {
+            let limits = VpcLimits {
+                ipv4_per_interface: kind.windows_ipv4?,
+                branch_interfaces: kind.pod_enis,
+                trunking: kind.pod_enis > 0,
+            };
+            Some((kind.name.clone(), limits))
+        });
+        let prices = types().filter(|_| catalogue.region == region);
+        Self {
+            region: region.to_owned(),
+            on_demand: prices.filter_map(|kind| Some((kind.name.clone(), kind.on_demand?))).collect(),
+            network_mbps: types().filter_map(|kind| Some((kind.name.clone(), kind.network_mbps?))).collect(),
+            vpc: vpc.collect(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -86,5 +107,18 @@ mod tests {
         assert!(matches!(Published::read("{}"), Err(CloudError::Published(_))));
         assert!(matches!(read("\"free\""), Err(CloudError::Published(_))));
         assert!(matches!(read("-0.5"), Err(CloudError::Price { name, .. }) if name == "m.large"));
+    }
+
+    #[test]
+    fn a_catalogue_tells_what_it_was_made_from() {
+        let catalogue = catalog::embedded().unwrap();
+        let here = Published::of_catalogue(&catalogue, "us-east-1");
+        assert_eq!(here.on_demand.get("m5.large"), Some(&MicroUsd(96_000)));
+        assert_eq!(here.network_mbps.get("m5.large"), Some(&750));
+        let limits = VpcLimits { ipv4_per_interface: 10, branch_interfaces: 9, trunking: true };
+        assert_eq!(here.vpc.get("m5.large"), Some(&limits));
+        let there = Published::of_catalogue(&catalogue, "eu-west-1");
+        assert!(there.on_demand.is_empty(), "prices are another Region's");
+        assert_eq!((there.vpc, there.network_mbps), (here.vpc, here.network_mbps));
     }
 }

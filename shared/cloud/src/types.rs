@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use aws_config::{BehaviorVersion, Region};
 use aws_sdk_ec2::Client;
-use aws_sdk_ec2::types::{Filter, InstanceType, LocationType, RiProductDescription};
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use aws_smithy_types::error::display::DisplayErrorContext;
+use aws_sdk_ec2::types::LocationType;
 use catalog::Ec2Catalogue;
 use catalog::raw::Zone;
 use jiff::Timestamp;
-use model::MicroUsd;
 
-use crate::{CloudError, Published, read};
+use crate::client::failed;
+use crate::filters::filter;
+use crate::{Cloud, CloudError, Published, read};
 
 /// What nodes run on; macOS and 32-bit machines are something else.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "arm64"];
@@ -48,29 +46,42 @@ pub async fn refresh(options: RefreshOptions) -> Result<Ec2Catalogue, CloudError
     if published.region != region {
         return Err(CloudError::Region { found: published.region, wanted: region });
     }
-    let client = client(&region, endpoint_url).await;
-    let offered = offerings(&client).await?;
-    let mut catalogue = Ec2Catalogue {
-        zones: zones(&client).await?,
-        types: types(&client, &published).await?,
-        spot_illustrative: false,
-        region,
-        as_of,
-    };
-    for kind in &mut catalogue.types {
-        let zones = offered.get(&kind.name).into_iter().flatten();
-        kind.zones = zones.map(|zone| (zone.clone(), None)).collect();
-    }
-    catalogue.types.retain(|kind| !kind.zones.is_empty() && kind.on_demand.is_some());
-    if catalogue.types.is_empty() || catalogue.zones.is_empty() {
-        return Err(CloudError::Empty { operation: "DescribeInstanceTypes", region: catalogue.region });
-    }
+    let cloud = Cloud::at(&region, endpoint_url).await;
+    let mut catalogue = cloud.instance_types(&published, as_of).await?;
     match spot {
         Spot::Illustrative => catalogue.illustrate_spot(),
-        Spot::History => fill_spot(&client, &mut catalogue).await?,
+        Spot::History => cloud.spot_prices(as_of).await?.fill(&mut catalogue),
     }
-    catalogue.sort();
     Ok(catalogue)
+}
+
+impl Cloud {
+    /// All types that are offered in the Region, that a node can run on, and that `published` has a price for; without
+    /// Spot prices.
+    pub async fn instance_types(
+        &self,
+        published: &Published,
+        as_of: Timestamp,
+    ) -> Result<Ec2Catalogue, CloudError> {
+        let offered = offerings(&self.ec2).await?;
+        let mut catalogue = Ec2Catalogue {
+            region: self.region().to_owned(),
+            zones: zones(&self.ec2).await?,
+            types: types(&self.ec2, published).await?,
+            spot_illustrative: false,
+            as_of,
+        };
+        for kind in &mut catalogue.types {
+            let zones = offered.get(&kind.name).into_iter().flatten();
+            kind.zones = zones.map(|zone| (zone.clone(), None)).collect();
+        }
+        catalogue.types.retain(|kind| !kind.zones.is_empty() && kind.on_demand.is_some());
+        if catalogue.types.is_empty() || catalogue.zones.is_empty() {
+            return Err(CloudError::Empty { operation: "DescribeInstanceTypes", region: catalogue.region });
+        }
+        catalogue.sort();
+        Ok(catalogue)
+    }
 }
 
 /// The same for callers that have no runtime of their own.
@@ -79,39 +90,17 @@ pub fn refresh_blocking(options: RefreshOptions) -> Result<Ec2Catalogue, CloudEr
     runtime.map_err(CloudError::Runtime)?.block_on(refresh(options))
 }
 
-async fn client(region: &str, endpoint_url: Option<String>) -> Client {
-    let tls = Provider::Rustls(CryptoMode::Ring);
-    let http = aws_smithy_http_client::Builder::new().tls_provider(tls).build_https();
-    let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
-        .region(Region::new(region.to_owned()));
-    let loader = match endpoint_url {
-        Some(url) => loader.endpoint_url(url),
-        None => loader,
-    };
-    Client::new(&loader.load().await)
-}
-
-fn failed(operation: &'static str) -> impl Fn(aws_sdk_ec2::Error) -> CloudError {
-    move |error| CloudError::Request { operation, message: DisplayErrorContext(error).to_string() }
-}
-
-fn filter(name: &str, values: &[&str]) -> Filter {
-    let values = values.iter().map(|value| (*value).to_owned()).collect();
-    Filter::builder().name(name).set_values(Some(values)).build()
-}
-
 async fn types(client: &Client, published: &Published) -> Result<Vec<catalog::Ec2Type>, CloudError> {
     let failed = failed("DescribeInstanceTypes");
     let mut pages = client
         .describe_instance_types()
-        .filters(filter("supported-virtualization-type", &["hvm"]))
+        .filters(filter("supported-virtualization-type", ["hvm"]))
         .into_paginator()
         .page_size(100)
         .send();
     let mut out = Vec::new();
     while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| failed(error.into()))?;
+        let page = page.map_err(&failed)?;
         let read = page.instance_types().iter().filter_map(|info| read::instance_type(info, published));
         // Ours to tell: emulators match this filter against the list as a whole.
         let runs = |name: &String| ARCHITECTURES.contains(&name.as_str());
@@ -126,7 +115,7 @@ async fn offerings(client: &Client) -> Result<BTreeMap<String, Vec<String>>, Clo
     let mut pages = request.into_paginator().page_size(1000).send();
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     while let Some(page) = pages.next().await {
-        for offering in page.map_err(|error| failed(error.into()))?.instance_type_offerings() {
+        for offering in page.map_err(&failed)?.instance_type_offerings() {
             if let (Some(kind), Some(zone)) = (offering.instance_type(), offering.location()) {
                 out.entry(kind.as_str().to_owned()).or_default().push(zone.to_owned());
             }
@@ -137,7 +126,7 @@ async fn offerings(client: &Client) -> Result<BTreeMap<String, Vec<String>>, Clo
 
 async fn zones(client: &Client) -> Result<Vec<Zone>, CloudError> {
     let failed = failed("DescribeAvailabilityZones");
-    let answer = client.describe_availability_zones().send().await.map_err(|error| failed(error.into()))?;
+    let answer = client.describe_availability_zones().send().await.map_err(&failed)?;
     let zones = answer.availability_zones().iter();
     // Local and Wavelength Zones have subnets only where someone has asked for them.
     let zones = zones.filter(|zone| zone.zone_type().is_none_or(|kind| kind == "availability-zone"));
@@ -145,36 +134,4 @@ async fn zones(client: &Client) -> Result<Vec<Zone>, CloudError> {
         Some(Zone { name: zone.zone_name()?.to_owned(), id: zone.zone_id().unwrap_or_default().to_owned() })
     });
     Ok(named.collect())
-}
-
-/// The newest price of each pool. All pages count: a pool may be on any of them.
-async fn fill_spot(client: &Client, catalogue: &mut Ec2Catalogue) -> Result<(), CloudError> {
-    let failed = failed("DescribeSpotPriceHistory");
-    let mut pages = client
-        .describe_spot_price_history()
-        .product_descriptions(RiProductDescription::LinuxUnix.as_str())
-        .product_descriptions(RiProductDescription::LinuxUnixAmazonVpc.as_str())
-        .start_time(aws_smithy_types::DateTime::from_secs(catalogue.as_of.as_second()))
-        .into_paginator()
-        .page_size(1000)
-        .send();
-    let mut newest: BTreeMap<(String, String), (i64, MicroUsd)> = BTreeMap::new();
-    while let Some(page) = pages.next().await {
-        for point in page.map_err(|error| failed(error.into()))?.spot_price_history() {
-            let kind = point.instance_type().map(InstanceType::as_str);
-            let price = point.spot_price().and_then(|price| price.parse::<MicroUsd>().ok());
-            let (Some(kind), Some(zone), Some(price)) = (kind, point.availability_zone(), price) else {
-                continue;
-            };
-            let at = point.timestamp().map_or(0, |at| at.secs());
-            let seen = newest.entry((kind.to_owned(), zone.to_owned())).or_insert((at, price));
-            *seen = (*seen).max((at, price));
-        }
-    }
-    for kind in &mut catalogue.types {
-        for (zone, spot) in &mut kind.zones {
-            *spot = newest.get(&(kind.name.clone(), zone.clone())).map(|(_, price)| *price);
-        }
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 from .bench import Bench
 from .functions import Function
 from .kube import ApiError, Kube, condition, until
-from .manifests import budget, deployment, node_class, node_pool, role_binding
+from .manifests import budget, deployment, node_class, node_pool
 
 __all__ = [
     "ApiError",
@@ -15,6 +15,5 @@ __all__ = [
     "deployment",
     "node_class",
     "node_pool",
-    "role_binding",
     "until",
 ]
