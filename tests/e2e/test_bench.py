@@ -17,7 +17,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from bench import ApiError, Function, Kube, condition, deployment, node_class, node_pool, until
+from bench import ApiError, Function, Kube, condition, deployment, node_class, node_pool, role_binding, until
 from bench.cloud import REGION
 
 TRIAL = Path(__file__).parent / "trial"
@@ -246,9 +246,24 @@ def test_a_function_logs_in_with_a_token_of_eks_and_has_no_rights_yet(bench):
 
     accepted = answer(eks_token(bench, "provision"))
     assert accepted.status == 403
+    made = [(r["verb"], r["resource"], r["status"]) for r in bench.requests_of("provision") if r["resource"]]
+    assert made == [("list", "nodes", 403)]
     assert "journeyman:provision" in str(accepted)
     assert answer(eks_token(bench, "lifecycle", cluster="other")).status == 401
     assert answer(eks_token(bench, "lifecycle", host="example.com")).status == 401
+    bench.kube.apply(role_binding("view", "disruption"))
+    kube.session.headers["Authorization"] = f"Bearer {eks_token(bench, 'disruption')}"
+    until(lambda: allowed(kube, "Pod"))
+
+
+def allowed(kube, kind):
+    """Whether a user may list a kind."""
+    try:
+        kube.list(kind)
+    except ApiError as error:
+        assert error.status == 403
+        return False
+    return True
 
 
 def trial_zip(folder):

@@ -3,7 +3,7 @@
 from .bench import Bench
 from .functions import Function
 from .kube import ApiError, Kube, condition, until
-from .manifests import budget, deployment, node_class, node_pool
+from .manifests import budget, deployment, node_class, node_pool, role_binding
 
 __all__ = [
     "ApiError",
@@ -15,5 +15,6 @@ __all__ = [
     "deployment",
     "node_class",
     "node_pool",
+    "role_binding",
     "until",
 ]

@@ -104,6 +104,7 @@ class Bench:
             "JOURNEYMAN_CLUSTERS": self.cluster,
             "JOURNEYMAN_WAKE_QUEUE_URL": queues["wake"],
             "JOURNEYMAN_LIFECYCLE_QUEUE_URL": queues["lifecycle"],
+            "JOURNEYMAN_INTERRUPTION_QUEUE_URL": queues["interruption"],
             "JOURNEYMAN_BUCKET": self.cloud.account.bucket,
             "JOURNEYMAN_TABLE": self.cloud.account.table,
             "JOURNEYMAN_EVENT_BUS": self.cloud.account.bus,
@@ -189,15 +190,28 @@ class Bench:
         self.control(f"status/{instance_id}", {"events": [event]})
 
     @contextmanager
-    def journeyman_running(self, *arguments):
-        """`journeyman run` beside the cluster for as long as the block lasts; its process."""
-        environment = {**clean_environment(), **self.environment("provision"), "KUBECONFIG": str(self.kubeconfig())}
+    def journeyman_running(self, *arguments, **variables):
+        """`journeyman run` beside the cluster for as long as the block lasts; its process.
+
+        It is one process with one key, so it comes as the cluster's administrator. Variables are added to its environment.
+        """
+        environment = {**clean_environment(), **self.environment("provision"), **variables}
         log = self.folder / f"journeyman-{len(list(self.folder.glob('journeyman-*')))}.log"
-        process = Process("journeyman run", [self.journeyman, "run", *arguments], log, environment)
+        command = [self.journeyman, "run", "--kubeconfig", self.kubeconfig(), *arguments]
+        process = Process("journeyman run", command, log, environment)
         try:
             yield process
         finally:
             process.stop()
+
+    def wake(self):
+        """Sends the hint that pods are pending, as a schedule does each minute."""
+        self.cloud.sqs.send_message(
+            QueueUrl=self.cloud.account.queues["wake"],
+            MessageBody=json.dumps({"cluster": self.cluster}),
+            MessageGroupId=self.cluster,
+            MessageDeduplicationId=str(time.monotonic_ns()),
+        )
 
     def memory_mib(self):
         """Resident memory of each part."""

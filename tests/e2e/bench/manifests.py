@@ -72,3 +72,15 @@ def budget(name, **spec):
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": name}}, **spec},
     }
+
+
+def role_binding(role, *functions):
+    """A ClusterRoleBinding of a ClusterRole for some of Journeyman's functions."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"{role}-{'-'.join(functions)}"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": f"journeyman:{name}"} for name in functions],
+    }
