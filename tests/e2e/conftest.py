@@ -1,8 +1,10 @@
 """One bench for all tests; an empty cluster for each."""
 
+import os
+
 import pytest
 
-from bench import Bench
+from bench import Bench, role_binding
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +22,18 @@ def bench(running):
     """The bench, as if nothing had happened before."""
     yield running
     running.reset()
+
+
+@pytest.fixture
+def journeyman(bench):
+    """Journeyman at work: its functions in the emulator's Lambda, or `journeyman run` where BENCH_FUNCTIONS names none."""
+    folder = os.environ.get("BENCH_FUNCTIONS")
+    if not folder:
+        with bench.journeyman_running() as process:
+            yield process
+        return
+    bench.kube.apply(role_binding("cluster-admin", "provision", "lifecycle", "interruption", "disruption", "catalog"))
+    bench.functions.deploy_journeyman(folder)
+    bench.functions.invoke("catalog", {"cluster": bench.cluster})
+    bench.wake()
+    yield bench.functions
