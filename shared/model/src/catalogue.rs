@@ -124,7 +124,21 @@ pub struct InstanceType {
     pub offerings: Vec<Offering>,
 }
 
+/// Devices that a machine is dear for, as resources.
+const DEVICES: [&str; 5] = [
+    "nvidia.com/gpu",
+    "amd.com/gpu",
+    "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+];
+
 impl InstanceType {
+    /// Whether it has graphics processors or accelerators.
+    pub fn has_devices(&self) -> bool {
+        DEVICES.iter().any(|device| !self.capacity.get(device).is_zero())
+    }
+
     /// What pods and daemons can have: capacity less overhead, and memory less the huge pages set aside.
     pub fn allocatable(&self) -> Resources {
         let mut allocatable = self.capacity.clone();

@@ -291,6 +291,13 @@ pub struct NodeChange {
     pub taints: Option<Vec<Taint>>,
 }
 
+impl NodeChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { node: self.node.clone(), version: self.version.clone(), ..Self::default() }
+    }
+}
+
 /// A condition's status.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub enum ConditionStatus {

@@ -74,6 +74,8 @@ pub enum ClassStatus {
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchAnswer {
+    /// The token it was asked by: a launch by another may be on its way since.
+    pub token: String,
     /// The token is used up: asking by it again gets the same answer.
     pub spent: bool,
     /// Provider ids of the machines, all of them; they are among the snapshot's instances too.
