@@ -49,11 +49,11 @@ start() {
   echo $! >"$name.pid"
 }
 
-# Waits until a command succeeds, for a minute at most and as long as the process started last lives.
+# Waits until a command succeeds, for three minutes at most and as long as the process started last lives.
 await() {
   local name="$1" _
   shift
-  for _ in {1..600}; do
+  for _ in {1..1800}; do
     if "$@" >/dev/null 2>&1; then return; fi
     kill -0 "${pids[-1]}" 2>/dev/null || break
     sleep 0.1

@@ -105,6 +105,14 @@ def test_a_launched_instance_becomes_a_node_that_runs_pods(bench):
     assert {pod["spec"]["nodeName"] for pod in bench.kube.pods()} == {node["metadata"]["name"]}
 
 
+def test_a_node_can_fall_silent_and_come_back(bench):
+    (number,) = instance_ids(launch(bench, node_config(bench)))
+    name = until(lambda: node_for(bench, number))["metadata"]["name"]
+    for ready in (True, False, True):
+        bench.node_is_ready(name, ready)
+        until(lambda ready=ready: condition(node_for(bench, number), "Ready") == str(ready))
+
+
 def test_a_node_registers_with_the_taints_of_its_user_data(bench):
     taint = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
     (number,) = instance_ids(launch(bench, node_config(bench, taints=[taint])))
@@ -194,8 +202,11 @@ def test_capacity_runs_out_by_offering(bench):
     assert "m5.large" in {e["LaunchTemplateAndOverrides"]["Overrides"]["InstanceType"] for e in fleet["Errors"]}
 
 
-def test_a_repeated_client_token_launches_nothing_again(bench):
-    bench.fail("CreateFleet", kind="drop-after")
+@pytest.mark.parametrize(
+    "fault", [{"kind": "drop-before"}, {"kind": "drop-after"}, {"kind": "hang-after", "seconds": 1}]
+)
+def test_a_repeated_client_token_launches_nothing_again(bench, fault):
+    bench.fail("CreateFleet", **fault)
     fleet = launch(bench, node_config(bench), token="once")
     assert fleet["ResponseMetadata"]["RetryAttempts"] == 1
     assert [i["id"] for i in bench.kubelets.instances("pending", "running")] == instance_ids(fleet)

@@ -189,6 +189,11 @@ class Bench:
         }
         self.control(f"status/{instance_id}", {"events": [event]})
 
+    def node_is_ready(self, name, ready):
+        """Lets a node's kubelet fall silent, or come back: its condition Ready changes, with what Kubernetes makes of it."""
+        label = {"node-not-ready.stage.kwok.x-k8s.io": None if ready else "true"}
+        self.kube.patch("Node", name, {"metadata": {"labels": label}})
+
     @contextmanager
     def journeyman_running(self, *arguments, **variables):
         """`journeyman run` beside the cluster for as long as the block lasts; its process.

@@ -157,7 +157,7 @@ def condition(item, kind):
     return next((found["status"] for found in status if found["type"] == kind), None)
 
 
-def until(condition_, within=30, every=0.1, explain=None):
+def until(condition_, within=60, every=0.1, explain=None):
     """Waits until `condition_()` is truthy and returns its value; raises AssertionError with `explain()` otherwise."""
     deadline = time.monotonic() + within
     while True:

@@ -17,6 +17,7 @@ whatever the block devices; neither CSINode objects nor add-ons are made.
 import json
 import threading
 import time
+import traceback
 
 import requests
 
@@ -83,9 +84,10 @@ class Kubelets:
                 for number in self._states.keys() - {instance["id"] for instance in found}:
                     self._remove(number)
                     del self._states[number], self._since[number]
-            except (requests.RequestException, ApiError) as error:
-                # Servers are going down, or an object changed under us: look again.
-                self.failures.append(repr(error))
+            except Exception:
+                # Servers are going down, or an object changed under us. To look again is right whatever it was, and a
+                # thread that ended would let every later test fail for no reason to be seen.
+                self.failures.append(traceback.format_exc())
 
     def _look(self, instance, now):
         number, state = instance["id"], instance["state"]

@@ -43,7 +43,7 @@ class Process:
         """Its id."""
         return self.child.pid
 
-    def await_ready(self, ready, within=60):
+    def await_ready(self, ready, within=180):
         """Waits until `ready()` is true."""
         deadline = time.monotonic() + within
         while not ready():
