@@ -84,10 +84,13 @@ class Bench:
             self.kube.delete_all(kind, "default")
         self.kube.delete_all("Pod", "default", grace=0)
         for kind in ("NodeClaim", "NodePool", "EC2NodeClass", "Node"):
-            for item in self.kube.list(kind):
-                if item["metadata"].get("finalizers"):
-                    self.kube.patch(kind, item["metadata"]["name"], {"metadata": {"finalizers": []}})
             self.kube.delete_all(kind)
+            for item in self.kube.list(kind):
+                self.kube.release(kind, item["metadata"]["name"])
+        for kind in ("ClusterRoleBinding", "RoleBinding", "Lease"):
+            for item in self.kube.list(kind):
+                if is_journeymans(item):
+                    self.kube.delete(kind, item["metadata"]["name"], item["metadata"].get("namespace"))
         self.control("reset", {}, "POST")
         self.cloud.clear()
 
@@ -306,6 +309,12 @@ class Bench:
         printed = subprocess.run([self.journeyman, "crds"], capture_output=True, text=True, check=True).stdout
         made = self.kube.apply_text(printed)
         until(lambda: all(served(self.kube, crd["spec"]["names"]["kind"]) for crd in made))
+
+
+def is_journeymans(item):
+    """Whether a Lease is held by Journeyman, or a binding gives it rights."""
+    subjects = [subject["name"] for subject in item.get("subjects") or []]
+    return "journeyman" in item["metadata"]["name"] or any(name.startswith("journeyman:") for name in subjects)
 
 
 def served(kube, kind):

@@ -83,6 +83,14 @@ class Kube:
             if error.status != 404:
                 raise
 
+    def release(self, kind, name, namespace="default"):
+        """Takes an object's finalizers off, so that its deletion can end; one that is gone is fine."""
+        try:
+            self.patch(kind, name, {"metadata": {"finalizers": None}}, namespace)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
     def delete_all(self, kind, namespace=None, labels=None, grace=None):
         """Deletes all objects of a kind."""
         for item in self.list(kind, namespace, labels):
