@@ -4,12 +4,17 @@
 
 mod budgets;
 mod emptiness;
+mod interruption;
+mod lifecycle;
 mod provision;
 
 use std::sync::Arc;
 
 use model::{Funnel, ObjectName, Plan, Snapshot};
 use serde::{Deserialize, Serialize};
+
+pub use interruption::interrupt;
+pub use lifecycle::{Wants, care, launch_group, sweep, wants};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -19,6 +24,16 @@ pub enum Step {
     Provision,
     /// Nodes without pods go.
     Emptiness,
+}
+
+impl Step {
+    /// Its name, as records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Emptiness => "emptiness",
+        }
+    }
 }
 
 /// Only make room.

@@ -20,7 +20,8 @@ const MAX_TYPES: usize = 60;
 /// How many capacity types there are.
 const CAPACITY_TYPES: usize = 3;
 
-const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// At most so many NodeClaims are launched by one request: if it fails, not everything does.
+const MAX_GROUP: usize = 100;
 
 /// A bin with its pods.
 pub(crate) struct Chosen {
@@ -174,18 +175,21 @@ fn prefix(universe: &Universe, template: usize, columns: &[usize], wanted: &[(St
 
 /// Writes nodes and their claims into the plan, in the order of their names.
 pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen>, plan: &mut Plan) {
-    // Bins that are alike share what they list.
+    // Bins that are alike share what they list, and are launched together.
     let mut shared = BTreeMap::new();
+    let mut kinds: BTreeMap<(String, bool, Arc<Requirements>), usize> = BTreeMap::new();
     let mut names = BTreeSet::new();
     let mut made = Vec::new();
     for bin in &chosen {
         let template = &universe.templates[universe.columns[bin.column].template];
-        let (offers, requirements) = shared
+        let (offers, requirements, alike) = shared
             .entry((Rc::as_ptr(&bin.options), bin.pinned.clone()))
             .or_insert_with(|| {
                 let offers = offers(universe, &bin.options);
                 let requirements = Arc::new(requirements(universe, template, &offers, bin));
-                (Arc::new(offers), requirements)
+                let count = kinds.len();
+                let kind = (template.pool.name.clone(), bin.options.relaxed, requirements.clone());
+                (Arc::new(offers), requirements, *kinds.entry(kind).or_insert(count))
             })
             .clone();
         let mut pods: Vec<_> = bin.pods.iter().map(|&pod| snapshot.cluster.pods[pod].name.clone()).collect();
@@ -207,13 +211,31 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
             pinned: bin.pinned.clone(),
         };
         let draft = draft(template, name, requirements, requests, bin.options.relaxed);
-        made.push((node, Effect::CreateNodeClaim(Arc::new(draft))));
+        made.push((node, draft, alike));
     }
-    made.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-    for (node, effect) in made {
+    made.sort_by(|(a, ..), (b, ..)| a.name.cmp(&b.name));
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, (.., alike)) in made.iter().enumerate() {
+        groups.entry(*alike).or_default().push(place);
+    }
+    for places in groups.values().flat_map(|places| places.chunks(MAX_GROUP)) {
+        let group = group(snapshot, places.iter().map(|&place| made[place].1.name.as_str()));
+        for &place in places {
+            made[place].1.annotations.insert(labels::LAUNCH_GROUP.to_owned(), group.clone());
+        }
+    }
+    for (node, draft, _) in made {
         plan.nodes.push(node);
-        plan.effects.push(effect);
+        plan.effects.push(Effect::CreateNodeClaim(Arc::new(draft)));
     }
+}
+
+/// The name of a launch group: of its NodeClaims, and of the moment, since names come back and launches must not.
+fn group<'a>(snapshot: &Snapshot, names: impl Iterator<Item = &'a str>) -> String {
+    let mut hash = Fnv::default();
+    hash.write(&snapshot.now.to_string());
+    names.for_each(|name| hash.write(name));
+    hash.text(12)
 }
 
 fn draft(
@@ -235,7 +257,7 @@ fn draft(
         }
     }
     let mut annotations = pool.annotations.clone();
-    annotations.insert(MIN_VALUES_RELAXED.to_owned(), relaxed.to_string());
+    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), relaxed.to_string());
     NodeClaimDraft {
         name,
         pool: pool.name.clone(),
@@ -310,7 +332,7 @@ fn name(pool: &str, pods: &[model::ObjectName], offers: &[Offer], taken: &mut BT
         hash.write(offer.capacity_type.as_str());
     }
     loop {
-        let name = format!("{pool}-{}", hash.text());
+        let name = format!("{pool}-{}", hash.text(8));
         if taken.insert(name.clone()) {
             return name;
         }
@@ -334,10 +356,13 @@ impl Fnv {
         }
     }
 
-    /// Eight characters of an alphabet that no one misreads.
-    fn text(&self) -> String {
+    /// So many characters, at most twelve, of an alphabet that no one misreads.
+    fn text(&self, length: u32) -> String {
         const ALPHABET: &[u8; 32] = b"bcdfghjklmnpqrstvwxz0123456789ay";
         let mixed = self.0 ^ (self.0 >> 29);
-        (0..8).map(|place| char::from(ALPHABET[(mixed >> (place * 5)) as usize & 31])).collect()
+        (0..length).map(|place| char::from(ALPHABET[(mixed >> (place * 5)) as usize & 31])).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,6 +74,9 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
     let mut relaxed = BTreeMap::new();
     let mut attempt = 1;
     loop {
+        if batch.is_empty() {
+            return (Plan::default(), failures);
+        }
         let mut tried = Plan::default();
         let refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
         let mut again = false;

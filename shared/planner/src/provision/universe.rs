@@ -4,6 +4,7 @@
 //! instance type and an offering that agree. For each label key that anybody mentions, a bitset a value says which
 //! columns have it, so that a requirement is an OR over values and a pod is an AND over requirements.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -132,7 +133,7 @@ impl<'a> Universe<'a> {
         let mut columns = Vec::new();
         for (template_index, template) in templates.iter().enumerate() {
             for (type_index, instance_type) in template.types.iter().enumerate() {
-                if template.requirements.intersects(&instance_type.requirements).is_err() {
+                if !agree(&template.requirements, &instance_type.requirements) {
                     continue;
                 }
                 for (offering_index, offering) in instance_type.offerings.iter().enumerate() {
@@ -243,20 +244,37 @@ impl<'a> Universe<'a> {
     }
 
     fn index_key(&self, key: &str) -> KeyIndex {
-        let mut index = KeyIndex { values: BTreeMap::new(), absent: self.none() };
-        for (position, column) in self.columns.iter().enumerate() {
-            let template = &self.templates[column.template];
-            let instance_type = &template.types[column.type_index];
-            let values =
-                column_values(template, instance_type, &instance_type.offerings[column.offering], key);
-            if values.is_empty() {
-                index.absent.insert(position);
-            }
-            for value in values {
-                index.values.entry(value).or_insert_with(|| BitSet::new(self.columns.len())).insert(position);
+        let mut absent = self.none();
+        let mut known: BTreeMap<Cow<str>, BitSet> = BTreeMap::new();
+        let by_offering = offering_keys().any(|known| known == key);
+        let of_type = |column: &Column| (column.template, column.type_index);
+        let mut position = 0;
+        for group in self.columns.chunk_by(|one, other| of_type(one) == of_type(other)) {
+            let template = &self.templates[group[0].template];
+            let instance_type = &template.types[group[0].type_index];
+            let values = if by_offering { Vec::new() } else { type_values(template, instance_type, key) };
+            for column in group {
+                let own = by_offering.then(|| offering_value(&instance_type.offerings[column.offering], key));
+                let mut some = false;
+                for value in own.flatten().iter().chain(&values) {
+                    some = true;
+                    match known.get_mut(value) {
+                        Some(columns) => columns.insert(position),
+                        None => {
+                            let mut columns = self.none();
+                            columns.insert(position);
+                            known.insert(value.clone(), columns);
+                        }
+                    }
+                }
+                if !some {
+                    absent.insert(position);
+                }
+                position += 1;
             }
         }
-        index
+        let values = known.into_iter().map(|(value, columns)| (value.into_owned(), columns)).collect();
+        KeyIndex { values, absent }
     }
 
     /// Columns that satisfy one requirement.
@@ -373,12 +391,39 @@ pub(crate) fn untolerated<'t>(
 
 /// Whether an offering's labels agree with what a pool asks.
 pub(crate) fn sells(requirements: &Requirements, offering: &Offering) -> bool {
-    let labels = offering.labels();
-    offering_keys().all(|key| match (requirements.get(key), labels.get(key)) {
-        (None, _) => true,
-        (Some(requirement), Some(value)) => requirement.has(value),
-        (Some(requirement), None) => requirement.allows_absence(),
+    offering_keys().all(|key| {
+        let Some(requirement) = requirements.get(key) else { return true };
+        match offering_value(offering, key) {
+            Some(value) => requirement.has(&value),
+            None => requirement.allows_absence(),
+        }
     })
+}
+
+/// Whether a pool and a type have a value in common for each label of both.
+fn agree(asked: &Requirements, offered: &Requirements) -> bool {
+    asked.iter().all(|(key, asked)| {
+        offered.get(key).is_none_or(|offered| {
+            asked.allows_absence() && offered.allows_absence() || asked.intersects(offered)
+        })
+    })
+}
+
+/// What an offering gives one of [`offering_keys`]; the same as in its labels.
+fn offering_value<'o>(offering: &'o Offering, key: &str) -> Option<Cow<'o, str>> {
+    let reservation = offering.reservation.as_ref();
+    match key {
+        labels::ZONE => Some(offering.zone.as_str().into()),
+        labels::ZONE_ID => offering.zone_id.as_deref().map(Cow::from),
+        labels::CAPACITY_TYPE => Some(offering.capacity_type.as_str().into()),
+        labels::USD_PER_HOUR => Some(offering.price.0.to_string().into()),
+        labels::RESERVATION_ID => reservation.map(|reservation| reservation.id.as_str().into()),
+        labels::RESERVATION_TYPE => reservation.map(|reservation| reservation.kind.as_str().into()),
+        labels::RESERVATION_INTERRUPTIBLE => {
+            reservation.map(|reservation| reservation.interruptible.to_string().into())
+        }
+        _ => None,
+    }
 }
 
 fn offering_keys() -> impl Iterator<Item = &'static str> {
@@ -394,28 +439,24 @@ fn offering_keys() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-fn column_values(
-    template: &Template,
-    instance_type: &InstanceType,
-    offering: &Offering,
-    key: &str,
-) -> Vec<String> {
-    if offering_keys().any(|known| known == key) {
-        return offering.labels().remove(key).into_iter().collect();
-    }
+/// What a type of a template gives a key that no offering decides.
+fn type_values<'v>(template: &'v Template, instance_type: &'v InstanceType, key: &str) -> Vec<Cow<'v, str>> {
     if let Some(value) = template.split.get(key) {
-        return Some(value.clone()).filter(|value| value != ABSENT).into_iter().collect();
+        return Some(value.as_str()).filter(|value| *value != ABSENT).map(Cow::from).into_iter().collect();
     }
     if matches!(key, labels::REGISTERED | labels::INITIALIZED) {
-        return vec!["true".to_owned()];
+        return vec!["true".into()];
     }
-    let asked = template.requirements.get(key);
-    let known = match (asked, instance_type.requirements.get(key)) {
-        (Some(asked), Some(offered)) => asked.intersection(offered),
-        (Some(one), None) | (None, Some(one)) => one.clone(),
-        (None, None) => return Vec::new(),
-    };
-    known.values().into_iter().flatten().cloned().collect()
+    match (template.requirements.get(key), instance_type.requirements.get(key)) {
+        (Some(asked), Some(offered)) => {
+            let both = asked.intersection(offered);
+            both.values().into_iter().flatten().map(|value| value.clone().into()).collect()
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            one.values().into_iter().flatten().map(|value| value.as_str().into()).collect()
+        }
+        (None, None) => Vec::new(),
+    }
 }
 
 /// One template for each combination of values that pods could tell apart.

@@ -1,0 +1,11 @@
+//! A NodeClaim's life in tables, and in a small world where anything may be cut off.
+
+mod drain;
+mod kit;
+mod launch;
+mod offers;
+mod registration;
+mod sweep;
+mod termination;
+mod world;
+mod worlds;
