@@ -147,7 +147,8 @@ fn each_kind_and_what_follows() {
     use NoticeKind::{Impaired, ReservationInterruption, ScheduledChange, Stopping, Terminating};
     let since = in_secs(-120);
     let days = in_secs(3 * 86_400);
-    let table: [(&str, NoticeKind, &str, &str, Option<&str>, &[&str]); 8] = [
+    type Row<'a> = (&'a str, NoticeKind, &'a str, &'a str, Option<&'a str>, &'a [&'a str]);
+    let table: [Row<'_>; 8] = [
         ("e215", spot(), "SpotInterrupted", "SpotInterrupted", Some("12:02"), &["Offering"]),
         (
             "e216",

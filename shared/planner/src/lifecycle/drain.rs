@@ -40,8 +40,8 @@ fn is_stuck(pod: &BoundPod, now: Timestamp) -> bool {
 pub(super) fn drain<'a>(view: &View<'a>, node: &ClaimNode, deadline: Option<Timestamp>) -> Drain<'a> {
     let now = view.now();
     let waits = |pod: &&BoundPod| !pod.finished && is_drainable(pod, now);
-    let mut drain = Drain::default();
-    drain.waiting = view.pods_on(&node.name).iter().copied().filter(waits).collect();
+    let waiting = view.pods_on(&node.name).iter().copied().filter(waits).collect();
+    let mut drain = Drain { waiting, ..Drain::default() };
     let (forced, rest): (Vec<&BoundPod>, Vec<&BoundPod>) =
         drain.waiting.iter().partition(|pod| deadline.is_some_and(|deadline| is_forced(pod, deadline, now)));
     for pod in forced {
