@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{catalog, completions, explain, plan, simulate, test, validate};
+#[cfg(feature = "aws")]
+use crate::commands::run;
+use crate::commands::{catalog, completions, explain, plan, replay, simulate, test, validate};
 use crate::output::Color;
 
 /// Karpenter's job for Amazon EKS, from files: which nodes do these pods need, what do they cost, and why
@@ -34,6 +36,11 @@ pub enum Command {
     Catalog(catalog::CatalogCommand),
     /// Simulate a day on a virtual clock, with the real planner, and what it costs
     Simulate(simulate::SimulateArgs),
+    /// Take a recorded decision again, and say whether it comes out the same
+    Replay(replay::ReplayArgs),
+    /// Run all functions in this process, against a kubeconfig and AWS
+    #[cfg(feature = "aws")]
+    Run(run::RunArgs),
     /// Print the CustomResourceDefinitions as YAML
     Crds,
     /// Print the JSON schema of case files

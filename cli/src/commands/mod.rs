@@ -14,6 +14,9 @@ pub mod explain;
 pub mod plan;
 #[cfg(feature = "aws")]
 pub mod refresh;
+pub mod replay;
+#[cfg(feature = "aws")]
+pub mod run;
 mod schema;
 pub mod simulate;
 pub mod test;
@@ -27,6 +30,9 @@ pub fn run(command: &Command, out: &mut Out) -> miette::Result<ExitCode> {
         Command::Test(args) => test::run(args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Catalog(command) => catalog::run(command, out),
+        Command::Replay(args) => replay::run(args, out),
+        #[cfg(feature = "aws")]
+        Command::Run(args) => run::run(args),
         Command::Crds => crds::run(out),
         Command::Simulate(args) => simulate::run(args, out),
         Command::Schema => schema::run(out),

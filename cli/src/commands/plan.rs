@@ -1,8 +1,11 @@
 //! `journeyman plan`: which nodes to launch for the pods that have none.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use miette::IntoDiagnostic;
+use api::record::{Decision, Record, VERSION};
+use miette::{IntoDiagnostic, WrapErr};
+use model::{Plan, Snapshot};
 
 use crate::output::Out;
 use crate::show;
@@ -13,6 +16,9 @@ use crate::world::WorldArgs;
 pub struct PlanArgs {
     #[command(flatten)]
     world: WorldArgs,
+    /// Write a decision record, for `journeyman replay`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// A table for people, or JSON or YAML for programs
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
@@ -34,6 +40,9 @@ enum Format {
 pub fn run(args: &PlanArgs, out: &mut Out) -> miette::Result<ExitCode> {
     let (snapshot, notes) = args.world.observe()?;
     let mut plan = planner::decide(&snapshot, planner::PROVISION);
+    if let Some(path) = &args.record {
+        record(path, &snapshot, &plan)?;
+    }
     plan.notes.splice(0..0, notes);
     match args.output {
         Format::Table => show::plan::show(out, &plan, &snapshot)?,
@@ -47,4 +56,21 @@ pub fn run(args: &PlanArgs, out: &mut Out) -> miette::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn record(path: &Path, snapshot: &Snapshot, plan: &Plan) -> miette::Result<()> {
+    let steps = planner::PROVISION.iter().map(|step| step.name().to_owned()).collect();
+    let decision =
+        Decision::Plan { steps, snapshot: Box::new(snapshot.clone()), plan: Box::new(plan.clone()) };
+    let record = Record {
+        version: VERSION,
+        cluster: String::new(),
+        function: "plan".to_owned(),
+        at: snapshot.now,
+        decision,
+        objections: Vec::new(),
+        outcomes: Vec::new(),
+    };
+    let written = record.to_json()?;
+    std::fs::write(path, written).into_diagnostic().wrap_err_with(|| format!("writing {}", path.display()))
 }

@@ -250,6 +250,21 @@ impl Cluster {
         Ok((classes, faults))
     }
 
+    /// All NodePools that can be read; what is wrong with the others is told where they are decided about.
+    pub async fn node_pools(&self) -> Result<Vec<crd::NodePool>, ClusterError> {
+        let all: Vec<Value> = self.all(&Served::crd(Kind::NodePool).path, "").await?;
+        Ok(all.iter().filter_map(|value| lower::read_pool(value).ok()).collect())
+    }
+
+    /// An EC2NodeClass.
+    pub async fn node_class(&self, name: &str) -> Result<Option<crd::Ec2NodeClass>, ClusterError> {
+        let path = format!("{}/{name}", Served::crd(Kind::Ec2NodeClass).path);
+        let found: Option<Value> = self.get(path.clone()).await?;
+        let unreadable =
+            |message: String| ClusterError::Unreadable { what: format!("reading {path}"), message };
+        found.map(|value| lower::read_class(&value).map_err(unreadable)).transpose()
+    }
+
     async fn claims_by_name(&self, names: BTreeSet<String>) -> Result<Vec<Claim>, ClusterError> {
         let all = Served::crd(Kind::NodeClaim).path;
         let found: Vec<Option<Value>> = stream::iter(names)

@@ -18,6 +18,8 @@ pub struct Config {
     pub wake_queue: Option<String>,
     /// Where NodeClaims under way are sent to.
     pub lifecycle_queue: Option<String>,
+    /// Where EventBridge's messages about instances come, if this process is to fetch them itself.
+    pub interruption_queue: Option<String>,
     /// Where the catalogue and the decision records are kept.
     pub bucket: Option<String>,
     /// Where unavailable offerings are kept.
@@ -47,10 +49,6 @@ pub struct ClusterConfig {
     pub role_arn: Option<String>,
     /// A kubeconfig in place of EKS's own access, for a local run.
     pub kubeconfig: Option<PathBuf>,
-    /// The API server, where EKS is not to be asked.
-    pub endpoint: Option<String>,
-    /// Its certificate authority, base64 of PEM, where EKS is not to be asked.
-    pub certificate_authority: Option<String>,
     /// `Respect` or `Ignore`.
     pub preference_policy: Preference,
     /// `Strict` or `BestEffort`.
@@ -157,6 +155,7 @@ impl Config {
             clusters,
             wake_queue: get("JOURNEYMAN_WAKE_QUEUE_URL"),
             lifecycle_queue: get("JOURNEYMAN_LIFECYCLE_QUEUE_URL"),
+            interruption_queue: get("JOURNEYMAN_INTERRUPTION_QUEUE_URL"),
             bucket: get("JOURNEYMAN_BUCKET"),
             table: get("JOURNEYMAN_TABLE"),
             event_bus: get("JOURNEYMAN_EVENT_BUS"),

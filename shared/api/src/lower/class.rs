@@ -11,6 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::crd;
 
+/// What instance types of a class depend on, with what the reader should know about it.
+pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
+    shape(class.metadata.name.as_deref().unwrap_or_default(), class)
+}
+
 /// The shape of a class, with what the reader should know about it.
 pub(super) fn shape(name: &str, class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
     let spec = &class.spec;

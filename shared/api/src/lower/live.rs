@@ -179,6 +179,13 @@ pub fn read_class(value: &serde_json::Value) -> Result<crd::Ec2NodeClass, String
         .map_err(|fault| format!("{}: {}", fault.path, fault.message))
 }
 
+/// A NodePool from an API server, which may know fields that are not known here.
+pub fn read_pool(value: &serde_json::Value) -> Result<crd::NodePool, String> {
+    crate::read::read_as(value)
+        .map(|(pool, _)| pool)
+        .map_err(|fault| format!("{}: {}", fault.path, fault.message))
+}
+
 /// What is said of an object that is left out.
 pub(super) fn left_out(fault: &super::InputFault) -> Note {
     Note { place: fault.place.file.to_string(), message: format!("left out: {}", fault.message) }

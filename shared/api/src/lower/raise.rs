@@ -104,3 +104,41 @@ fn operator_of(operator: Operator) -> crd::Operator {
         Operator::Lte => crd::Operator::Lte,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower::pools;
+    use model::Requirement;
+
+    #[test]
+    fn durations_are_read_as_they_were_meant() {
+        for (seconds, text) in
+            [(0, "0s"), (45, "45s"), (90, "1m30s"), (3600, "1h"), (2_592_000, "720h"), (3661, "1h1m1s")]
+        {
+            let meant = SignedDuration::from_secs(seconds);
+            assert_eq!(duration(meant), text);
+            assert_eq!(crd::duration(text), Some(meant));
+        }
+    }
+
+    #[test]
+    fn requirements_are_read_as_they_were_meant() {
+        let meant: Requirements = [
+            ("node.kubernetes.io/instance-type", Requirement::is_in(["a", "b"]).with_min_values(Some(2))),
+            (
+                "karpenter.k8s.aws/instance-cpu",
+                Requirement::within(Some(4), Some(16)).with_min_values(Some(3)),
+            ),
+            ("karpenter.k8s.aws/instance-generation", Requirement::within(Some(5), None)),
+            ("team", Requirement::not_in(["x"])),
+            ("gpu", Requirement::does_not_exist()),
+            ("spot", Requirement::exists()),
+            (USD_PER_HOUR, Requirement::within(Some(1), Some(250_001))),
+        ]
+        .into_iter()
+        .map(|(key, requirement)| (key.to_owned(), requirement))
+        .collect();
+        assert_eq!(pools::requirements(&requirements(&meant)).as_ref(), Ok(&meant));
+    }
+}

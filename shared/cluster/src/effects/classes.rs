@@ -30,6 +30,19 @@ impl Cluster {
         self.write(Method::PATCH, &path, MERGE, &body, &what).await.map(|_| Observed::Done)
     }
 
+    /// Writes fields of a NodePool's status, if the object still is at `version`.
+    pub async fn set_node_pool_status(
+        &self,
+        pool: &str,
+        version: &str,
+        status: &Value,
+    ) -> Result<Observed, Refused> {
+        let what = format!("writing the status of NodePool {pool}");
+        let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
+        let path = format!("{}/{pool}/status", Served::crd(Kind::NodePool).path);
+        self.write(Method::PATCH, &path, MERGE, &body, &what).await.map(|_| Observed::Done)
+    }
+
     /// Holds an EC2NodeClass, if it still is the one with this uid.
     pub async fn hold_node_class(&self, class: &str, uid: &str) -> Result<Observed, Refused> {
         let what = format!("holding EC2NodeClass {class}");

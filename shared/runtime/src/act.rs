@@ -1,0 +1,120 @@
+//! Carries out effects: the API server's, the cloud's and the hints, and says what came of each.
+
+use api::record::Outcome;
+use cluster::{Cluster, Refused};
+use futures_util::{StreamExt, stream};
+use model::{Effect, Instance, LaunchAnswer};
+
+use crate::aws;
+use crate::error::RunError;
+use crate::message::{Tend, Wake};
+use crate::world::World;
+
+/// So many effects of one kind are under way at once.
+const AT_ONCE: usize = 16;
+
+/// What came of some effects.
+#[derive(Debug, Default)]
+pub(crate) struct Acted {
+    /// In the order of the effects.
+    pub outcomes: Vec<Outcome>,
+    /// Machines that launches brought.
+    pub instances: Vec<Instance>,
+    /// What was answered to launches, by launch group.
+    pub answers: Vec<(String, LaunchAnswer)>,
+    /// Effects that are worth trying again.
+    transient: Vec<String>,
+}
+
+impl Acted {
+    /// An error if something is worth trying again.
+    pub fn check(&self) -> Result<(), RunError> {
+        match self.transient.first() {
+            None => Ok(()),
+            Some(first) => Err(RunError::Refused { count: self.transient.len(), first: first.clone() }),
+        }
+    }
+}
+
+enum One {
+    Plain(Outcome, Option<String>),
+    Launched(String, LaunchAnswer, Vec<Instance>),
+}
+
+impl World {
+    /// Carries out effects in order; those of one kind that follow each other, together.
+    pub(crate) async fn act(&mut self, name: &str, effects: &[Effect]) -> Result<Acted, RunError> {
+        self.site(name).await?;
+        let mut acted = Acted::default();
+        let this = &*self;
+        for group in effects.chunk_by(|a, b| std::mem::discriminant(a) == std::mem::discriminant(b)) {
+            let done: Vec<One> = stream::iter(group)
+                .map(|effect| Box::pin(this.one(name, effect)))
+                .buffered(AT_ONCE)
+                .collect()
+                .await;
+            for one in done {
+                match one {
+                    One::Plain(outcome, transient) => {
+                        acted.outcomes.push(outcome);
+                        acted.transient.extend(transient);
+                    }
+                    One::Launched(group, answer, instances) => {
+                        let first = answer.failures.first().map(|failure| failure.message.clone());
+                        acted.outcomes.push(match first.filter(|_| instances.is_empty()) {
+                            Some(message) => Outcome::Refused(message),
+                            None => Outcome::Done,
+                        });
+                        acted.instances.extend(instances);
+                        acted.answers.push((group, answer));
+                    }
+                }
+            }
+        }
+        Ok(acted)
+    }
+
+    async fn one(&self, name: &str, effect: &Effect) -> One {
+        if Cluster::is_mine(effect) {
+            let Some(site) = self.sites.get(name) else { return plain(Ok(())) };
+            return match site.cluster.act(effect).await {
+                Ok(_) => plain(Ok(())),
+                Err(refused) => {
+                    tracing::warn!(%refused, ?effect, "refused");
+                    // A PodDisruptionBudget's no is an answer, not a failure: the next look asks again.
+                    let again = refused.is_transient() && !matches!(refused, Refused::Budget { .. });
+                    One::Plain(Outcome::Refused(refused.to_string()), again.then(|| refused.to_string()))
+                }
+            };
+        }
+        let cloud = &self.cloud;
+        match effect {
+            Effect::Launch(order) => match aws::launch(self, name, order).await {
+                Ok((answer, instances)) => One::Launched(order.group.clone(), answer, instances),
+                Err(error) => plain(Err(error)),
+            },
+            Effect::Terminate { provider_id } => plain(aws::terminate(cloud, provider_id).await),
+            Effect::TagInstance { provider_id, tags } => plain(aws::tag(cloud, provider_id, tags).await),
+            Effect::Avoid { what, until } => plain(aws::avoid(self, what, *until).await),
+            Effect::HintLifecycle { claims, nodes, after } => {
+                let tend = Tend::soon(name, claims.clone(), nodes.clone());
+                plain(self.hints.tend(cloud, tend, *after).await)
+            }
+            Effect::HintProvision { reason } => {
+                let wake = Wake { cluster: name.to_owned(), reason: reason.clone() };
+                plain(self.hints.wake(cloud, wake).await)
+            }
+            other => One::Plain(Outcome::Refused(format!("nobody carries out {other:?}")), None),
+        }
+    }
+}
+
+fn plain(result: Result<(), RunError>) -> One {
+    match result {
+        Ok(()) => One::Plain(Outcome::Done, None),
+        Err(error) => {
+            tracing::warn!(%error, "refused");
+            One::Plain(Outcome::Refused(error.to_string()), Some(error.to_string()))
+        }
+    }
+}

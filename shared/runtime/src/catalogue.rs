@@ -1,0 +1,217 @@
+//! What can be bought: the catalogue object in S3, or the one that comes with the program where there is none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::crd::Ec2NodeClass;
+use api::lower::{LowerOptions, SnapshotOptions, Types, snapshot};
+use catalog::Ec2Catalogue;
+use cloud::store::Fetched;
+use jiff::Timestamp;
+use model::{Avoided, InstanceType, Offering, Snapshot};
+
+use crate::error::RunError;
+use crate::world::World;
+
+/// Prices change by the hour: asking more often costs more than it brings.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// The catalogue last read.
+pub(crate) struct Known {
+    catalogue: Arc<Ec2Catalogue>,
+    etag: Option<String>,
+    asked: Instant,
+}
+
+impl World {
+    /// What can be bought, at most a minute old.
+    pub(crate) async fn catalogue(&mut self) -> Result<Arc<Ec2Catalogue>, RunError> {
+        if let Some(known) = self.catalogue.as_ref().filter(|known| known.asked.elapsed() < FRESH) {
+            return Ok(known.catalogue.clone());
+        }
+        let etag = self.catalogue.as_ref().and_then(|known| known.etag.clone());
+        let found = match &self.config.bucket {
+            Some(bucket) => self.cloud.get_catalogue(bucket, etag.as_deref()).await?,
+            None => Fetched::Absent,
+        };
+        let (catalogue, etag) = match (found, self.catalogue.take()) {
+            (Fetched::New(stored), _) => (Arc::new(stored.catalogue), Some(stored.etag)),
+            (Fetched::Unchanged, Some(known)) => (known.catalogue, known.etag),
+            (_, Some(known)) => (known.catalogue, None),
+            (_, None) => {
+                tracing::warn!("no catalogue yet: prices are those that came with the program");
+                (Arc::new(catalog::embedded()?), None)
+            }
+        };
+        self.catalogue = Some(Known { catalogue: catalogue.clone(), etag, asked: Instant::now() });
+        Ok(catalogue)
+    }
+
+    /// What could be bought when last asked.
+    pub(crate) fn catalogue_known(&self) -> Option<Arc<Ec2Catalogue>> {
+        self.catalogue.as_ref().map(|known| known.catalogue.clone())
+    }
+
+    /// Whether it is the deployment's own, not the one that came with the program.
+    pub(crate) fn is_catalogue_stored(&self) -> bool {
+        self.catalogue.as_ref().is_some_and(|known| known.etag.is_some())
+    }
+
+    /// Has it read anew.
+    pub(crate) fn forget_catalogue(&mut self) {
+        self.catalogue = None;
+    }
+
+    /// Everything a decision about pods and nodes is taken from.
+    pub(crate) async fn observe(&mut self, name: &str) -> Result<Snapshot, RunError> {
+        let settings = self.config.cluster(name)?.settings();
+        let types = Types::Ec2(self.catalogue().await?);
+        let avoided = self.avoided().await?;
+        let objects = self.site(name).await?.observer.observe().await?;
+        let options =
+            SnapshotOptions { now: Timestamp::now(), settings, lower: LowerOptions::default(), types };
+        let (mut snapshot, notes) = snapshot(&objects, &options)?;
+        for note in notes {
+            tracing::debug!(place = note.place, note.message);
+        }
+        for (class, types) in &mut snapshot.catalogue.types {
+            if !avoided.is_empty() {
+                avoid(Arc::make_mut(types).as_mut_slice(), &avoided, self.sites[name].classes.get(class));
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// What is not to be bought for now.
+    pub(crate) async fn avoided(&self) -> Result<Vec<Avoided>, RunError> {
+        match &self.config.table {
+            Some(table) => {
+                let facts = self.cloud.avoided(table, Timestamp::now()).await?;
+                Ok(facts.into_iter().map(|fact| fact.value).collect())
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Marks what is avoided as not to be had. A zone is closed only once all of the class's subnets there are.
+pub(crate) fn avoid(types: &mut [InstanceType], avoided: &[Avoided], class: Option<&Ec2NodeClass>) {
+    if avoided.is_empty() {
+        return;
+    }
+    let closed = closed_zones(avoided, class);
+    let is_avoided = |kind: &str, offering: &Offering| {
+        closed.contains(offering.zone.as_str())
+            || avoided.iter().any(|what| match what {
+                Avoided::Offering { instance_type, zone, capacity_type } => {
+                    instance_type == kind
+                        && *zone == offering.zone
+                        && *capacity_type == offering.capacity_type
+                }
+                Avoided::CapacityType(capacity_type) => *capacity_type == offering.capacity_type,
+                Avoided::Reservation(id) => {
+                    offering.reservation.as_ref().is_some_and(|reservation| reservation.id == *id)
+                }
+                Avoided::Subnet(_) => false,
+            })
+    };
+    for kind in types {
+        for offering in &mut kind.offerings {
+            offering.available &= !is_avoided(&kind.name, offering);
+        }
+    }
+}
+
+/// Zones with subnets of the class, none of which is open.
+fn closed_zones<'a>(avoided: &[Avoided], class: Option<&'a Ec2NodeClass>) -> BTreeSet<&'a str> {
+    let status = class.and_then(|class| class.status.as_ref());
+    let subnets = status.map(|status| status.subnets.as_slice()).unwrap_or_default();
+    let is_closed = |id: &str| avoided.iter().any(|what| *what == Avoided::Subnet(id.to_owned()));
+    let zones: BTreeSet<&str> = subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
+    let open: BTreeSet<&str> =
+        subnets.iter().filter(|subnet| !is_closed(&subnet.id)).map(|subnet| subnet.zone.as_str()).collect();
+    zones.difference(&open).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{CapacityType, MicroUsd, Requirements, Resources};
+    use serde_json::json;
+
+    use super::*;
+
+    fn types() -> Vec<InstanceType> {
+        let offering = |zone: &str, capacity_type| Offering {
+            zone: zone.into(),
+            zone_id: None,
+            capacity_type,
+            price: MicroUsd(1),
+            available: true,
+            reservation: None,
+        };
+        let offerings = ["a", "b"].into_iter().flat_map(|zone| {
+            [CapacityType::Spot, CapacityType::OnDemand].map(|capacity_type| offering(zone, capacity_type))
+        });
+        let kind = |name: &str| InstanceType {
+            name: name.into(),
+            requirements: Requirements::new(),
+            capacity: Resources::default(),
+            overhead: Resources::default(),
+            offerings: offerings.clone().collect(),
+        };
+        vec![kind("m.large"), kind("c.large")]
+    }
+
+    fn class() -> Ec2NodeClass {
+        serde_json::from_value(json!({
+            "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"},
+            "spec": {"amiSelectorTerms": [], "subnetSelectorTerms": [], "securityGroupSelectorTerms": []},
+            "status": {"subnets": [
+                {"id": "subnet-1", "zone": "a"}, {"id": "subnet-2", "zone": "a"}, {"id": "subnet-3", "zone": "b"},
+            ]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_avoided_is_not_to_be_had_and_nothing_else() {
+        let subnet = |id: &str| Avoided::Subnet(id.into());
+        for (avoided, left) in [
+            (
+                vec![],
+                "m.large a spot, a on-demand, b spot, b on-demand; c.large a spot, a on-demand, b spot, b on-demand",
+            ),
+            (
+                vec![Avoided::Offering {
+                    instance_type: "m.large".into(),
+                    zone: "a".into(),
+                    capacity_type: CapacityType::Spot,
+                }],
+                "m.large a on-demand, b spot, b on-demand; c.large a spot, a on-demand, b spot, b on-demand",
+            ),
+            (
+                vec![Avoided::CapacityType(CapacityType::Spot)],
+                "m.large a on-demand, b on-demand; c.large a on-demand, b on-demand",
+            ),
+            (
+                vec![subnet("subnet-1")],
+                "m.large a spot, a on-demand, b spot, b on-demand; c.large a spot, a on-demand, b spot, b on-demand",
+            ),
+            (
+                vec![subnet("subnet-1"), subnet("subnet-2")],
+                "m.large b spot, b on-demand; c.large b spot, b on-demand",
+            ),
+        ] {
+            let mut types = types();
+            avoid(&mut types, &avoided, Some(&class()));
+            let told = types.iter().map(|kind| {
+                let open = kind.offerings.iter().filter(|offering| offering.available);
+                let open: Vec<String> =
+                    open.map(|offering| format!("{} {}", offering.zone, offering.capacity_type)).collect();
+                format!("{} {}", kind.name, open.join(", "))
+            });
+            assert_eq!(told.collect::<Vec<_>>().join("; "), left, "{avoided:?}");
+        }
+    }
+}

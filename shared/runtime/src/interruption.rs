@@ -1,0 +1,83 @@
+//! What EventBridge tells of instances becomes tainted nodes, NodeClaims that go, and room asked for.
+
+use cloud::messages::{Kind, Message, Parsed, Scope};
+use jiff::{SignedDuration, Timestamp};
+use model::{InterruptionSnapshot, Notice, NoticeKind};
+
+use crate::deadline::Deadline;
+use crate::error::RunError;
+use crate::world::World;
+
+/// Older news is no news: what it told has happened, and the look at everything has seen it.
+const STALE: SignedDuration = SignedDuration::from_mins(15);
+
+impl World {
+    /// Handles one message. One that is not for us is counted, and does not come back.
+    pub async fn interrupt(&mut self, body: &str, _deadline: Deadline) -> Result<(), RunError> {
+        let scope = Scope {
+            account: None,
+            region: Some(self.config.region.clone()),
+            now: Timestamp::now(),
+            max_age: STALE,
+        };
+        let result = match scope.read(body) {
+            Parsed::Ignored(ignored) => {
+                let labels = [("message_type", ignored.as_str())];
+                self.metrics.count("karpenter_interruption_received_messages_total", &labels, 1);
+                tracing::info!(%ignored, "message ignored");
+                Ok(())
+            }
+            Parsed::Message(message) => {
+                let labels = [("message_type", message.kind.as_str())];
+                self.metrics.count("karpenter_interruption_received_messages_total", &labels, 1);
+                let waited = scope.now.duration_since(message.time).as_secs_f64();
+                self.metrics.seconds("karpenter_interruption_message_queue_duration_seconds", &[], waited);
+                self.announce(&message).await
+            }
+        };
+        self.flush();
+        result
+    }
+
+    async fn announce(&mut self, message: &Message) -> Result<(), RunError> {
+        let instances: Vec<String> = message.instances.iter().map(|id| id.as_str().to_owned()).collect();
+        for name in self.clusters() {
+            let site = self.site(&name).await?;
+            let (claims, nodes) = site.index.by_instance_ids(&instances).await?;
+            if claims.is_empty() && nodes.is_empty() {
+                continue;
+            }
+            let pools = site.cluster.pool_annotations().await?;
+            let snapshot = InterruptionSnapshot {
+                now: Timestamp::now(),
+                notices: vec![Notice { kind: notice(message), instances: instances.clone() }],
+                claims,
+                nodes,
+                rebalancing_pools: InterruptionSnapshot::rebalancing(&pools),
+            };
+            let care = planner::interrupt(&snapshot);
+            self.count_care(&name, &care);
+            let acted = self.act(&name, &care.effects).await?;
+            self.rest(&name);
+            acted.check()?;
+        }
+        Ok(())
+    }
+}
+
+fn notice(message: &Message) -> NoticeKind {
+    match message.kind {
+        Kind::SpotInterrupted => {
+            NoticeKind::SpotInterruption { deadline: message.deadline.unwrap_or(message.time) }
+        }
+        Kind::CapacityReservationInterrupted => {
+            NoticeKind::ReservationInterruption { deadline: message.deadline }
+        }
+        Kind::RebalanceRecommendation => NoticeKind::Rebalance,
+        Kind::InstanceStopped => NoticeKind::Stopping,
+        Kind::InstanceTerminated => NoticeKind::Terminating,
+        Kind::ScheduledChange | Kind::EventStatus => NoticeKind::ScheduledChange { starts: message.deadline },
+        Kind::InstanceStatus => NoticeKind::Impaired { host: false, since: message.time },
+        Kind::SystemStatus => NoticeKind::Impaired { host: true, since: message.time },
+    }
+}

@@ -1,0 +1,204 @@
+//! NodeClaims become nodes, and nodes go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::crd::Ec2NodeClass;
+use api::record::Decision;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Care, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
+};
+
+use crate::aws;
+use crate::deadline::Deadline;
+use crate::error::RunError;
+use crate::message::Tend;
+use crate::world::World;
+
+/// So many looks a run at most; what is left then is looked at by the next message.
+const ROUNDS: usize = 10;
+
+/// What launches of this run brought: the next look knows them before EC2's listings do.
+#[derive(Default)]
+struct Launched {
+    answers: BTreeMap<String, LaunchAnswer>,
+    instances: Vec<Instance>,
+}
+
+impl World {
+    /// Looks after the NodeClaims and Nodes that a message names, or after everything.
+    pub async fn tend(&mut self, tend: &Tend, deadline: Deadline) -> Result<(), RunError> {
+        let name = &tend.cluster;
+        let result =
+            if tend.is_everything() { self.sweep(name).await } else { self.look_after(tend, deadline).await };
+        self.rest(name);
+        result
+    }
+
+    async fn look_after(&mut self, tend: &Tend, deadline: Deadline) -> Result<(), RunError> {
+        let name = &tend.cluster;
+        let mut launched = Launched::default();
+        let mut care = Care::default();
+        for _ in 0..ROUNDS {
+            let snapshot = self.claims_seen(tend, &launched).await?;
+            care = planner::care(&snapshot);
+            self.count_care(name, &care);
+            let acted = self.act(name, &care.effects).await?;
+            if care.effects.iter().any(|effect| !matches!(effect, Effect::PublishEvent { .. })) {
+                let (snapshot, care) = (Box::new(snapshot), Box::new(care.clone()));
+                self.keep(name, "lifecycle", Decision::Care { snapshot, care }, Vec::new(), acted.outcomes)
+                    .await;
+            }
+            launched.instances.extend(acted.instances);
+            launched.answers.extend(acted.answers);
+            let at_once = care.again.values().chain(care.again_nodes.values()).any(SignedDuration::is_zero);
+            if !at_once || deadline.is_over() {
+                break;
+            }
+        }
+        self.again(tend, &care).await
+    }
+
+    /// Sends what isn't at rest to be looked at again, those due at the same time together.
+    async fn again(&mut self, tend: &Tend, care: &Care) -> Result<(), RunError> {
+        let mut due = BTreeMap::<SignedDuration, (Vec<String>, Vec<String>)>::new();
+        // What is due at once but not done within this run's rounds waits a moment all the same.
+        let pause = |after: &SignedDuration| (*after).max(SignedDuration::from_secs(1));
+        for (claim, after) in &care.again {
+            due.entry(pause(after)).or_default().0.push(claim.clone());
+        }
+        for (node, after) in &care.again_nodes {
+            due.entry(pause(after)).or_default().1.push(node.clone());
+        }
+        let now = Timestamp::now();
+        for (after, (claims, nodes)) in due {
+            // The next look at everything comes first.
+            if tend.until.is_some_and(|until| now + after > until) {
+                continue;
+            }
+            let next = Tend { claims, nodes, ..tend.clone() };
+            self.hints.tend(&self.cloud, next, after).await?;
+        }
+        Ok(())
+    }
+
+    /// What a decision about NodeClaims is taken from.
+    async fn claims_seen(&mut self, tend: &Tend, launched: &Launched) -> Result<LifecycleSnapshot, RunError> {
+        let name = &tend.cluster;
+        let parts = self.site(name).await?.index.lifecycle(&tend.claims, &tend.nodes).await?;
+        let wants = planner::wants(&parts.claims, &parts.nodes, &parts.orphans);
+        let mut classes = BTreeMap::new();
+        let mut types = BTreeMap::new();
+        for class in &wants.classes {
+            let Some(found) = self.site(name).await?.cluster.node_class(class).await? else { continue };
+            types.insert(class.clone(), self.types(&found).await?);
+            classes.insert(class.clone(), launch_class(&found));
+            self.site(name).await?.classes.insert(class.clone(), found);
+        }
+        let (mut instances, instances_known) =
+            aws::instances(&self.cloud, name, &wants.groups, &wants.provider_ids).await?;
+        for instance in &launched.instances {
+            if !instances.iter().any(|known| known.id == instance.id) {
+                instances.push(instance.clone());
+            }
+        }
+        Ok(LifecycleSnapshot {
+            now: Timestamp::now(),
+            claims: parts.claims,
+            nodes: parts.nodes,
+            orphans: parts.orphans,
+            pods: parts.pods,
+            attachments: parts.attachments,
+            instances,
+            instances_known,
+            types,
+            classes,
+            launches: launched.answers.clone(),
+            planned: BTreeMap::new(),
+        })
+    }
+
+    /// What can be bought for a class now.
+    async fn types(&mut self, class: &Ec2NodeClass) -> Result<Arc<Vec<model::InstanceType>>, RunError> {
+        let catalogue = self.catalogue().await?;
+        let (shape, _) = api::lower::class_shape(class);
+        let mut types = catalog::resolve(&catalogue, &shape);
+        let avoided = self.avoided().await?;
+        crate::catalogue::avoid(&mut types, &avoided, Some(class));
+        Ok(Arc::new(types))
+    }
+
+    /// Finds what has been lost, on either side, and has everything that isn't at rest looked after.
+    async fn sweep(&mut self, name: &str) -> Result<(), RunError> {
+        // Machines first: one that is younger than the list of NodeClaims would look like nobody's.
+        self.site(name).await?;
+        let (instances, complete) = aws::all_instances(&self.cloud, name).await?;
+        let cluster = self.site(name).await?.cluster.clone();
+        let (claims, nodes) = (cluster.claims().await?, cluster.nodes().await?);
+        let snapshot = SweepSnapshot { now: Timestamp::now(), claims, nodes, instances, complete };
+        let care = planner::sweep(&snapshot);
+        self.count_care(name, &care);
+        let acted = self.act(name, &care.effects).await?;
+        acted.check()
+    }
+
+    pub(crate) fn count_care(&mut self, name: &str, care: &Care) {
+        for (what, count) in &care.counts {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX);
+            self.metrics.count("lifecycle_total", &[("cluster", name), ("what", what)], count);
+        }
+        for effect in &care.effects {
+            if let Effect::DeleteNodeClaim { reason, .. } = effect {
+                let reason = snake_case(reason);
+                let labels = [("cluster", name), ("reason", reason.as_str())];
+                self.metrics.count("karpenter_nodeclaims_disrupted_total", &labels, 1);
+            }
+        }
+    }
+}
+
+fn launch_class(class: &Ec2NodeClass) -> LaunchClass {
+    let conditions = class.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    let generation = class.metadata.generation;
+    let status = match ready {
+        _ if class.metadata.deletion_timestamp.is_some() => ClassStatus::Deleting,
+        None => ClassStatus::Unknown("its status has not been written yet".to_owned()),
+        Some(ready) if ready.observed_generation != generation => {
+            ClassStatus::NotReady("its status is of an older generation".to_owned())
+        }
+        Some(ready) => match ready.status.as_str() {
+            "True" => ClassStatus::Ready,
+            "False" => ClassStatus::NotReady(ready.message.clone()),
+            _ => ClassStatus::Unknown(ready.message.clone()),
+        },
+    };
+    LaunchClass { status, annotations: BTreeMap::new() }
+}
+
+/// `InsufficientCapacity` as metrics have it: `insufficient_capacity`.
+fn snake_case(reason: &str) -> String {
+    let mut out = String::new();
+    for (place, letter) in reason.char_indices() {
+        if letter.is_ascii_uppercase() && place > 0 {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_read_as_metrics_have_them() {
+        for (reason, label) in
+            [("Expired", "expired"), ("InsufficientCapacity", "insufficient_capacity"), ("", "")]
+        {
+            assert_eq!(snake_case(reason), label);
+        }
+    }
+}

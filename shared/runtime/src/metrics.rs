@@ -1,0 +1,125 @@
+//! Metrics in CloudWatch's embedded format: a line on standard output, no call to make or to pay for.
+//!
+//! Names are Karpenter's where it has the same metric.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+const NAMESPACE: &str = "Journeyman";
+
+type Labels = Vec<(&'static str, String)>;
+
+/// What one run has measured.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    sets: BTreeMap<Labels, BTreeMap<&'static str, Series>>,
+}
+
+#[derive(Debug)]
+struct Series {
+    unit: &'static str,
+    values: Vec<f64>,
+}
+
+impl Metrics {
+    /// Adds to a counter.
+    pub fn count(&mut self, name: &'static str, labels: &[(&'static str, &str)], by: usize) {
+        if by == 0 {
+            return;
+        }
+        let series = self.series(name, labels, "Count");
+        match series.values.first_mut() {
+            Some(total) => *total += by as f64,
+            None => series.values.push(by as f64),
+        }
+    }
+
+    /// Sets a gauge.
+    pub fn gauge(&mut self, name: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        self.series(name, labels, "None").values = vec![value];
+    }
+
+    /// Adds to a distribution of seconds.
+    pub fn seconds(&mut self, name: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        self.series(name, labels, "Seconds").values.push(value);
+    }
+
+    fn series(
+        &mut self,
+        name: &'static str,
+        labels: &[(&'static str, &str)],
+        unit: &'static str,
+    ) -> &mut Series {
+        let mut labels: Labels = labels.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        labels.sort();
+        let set = self.sets.entry(labels).or_default();
+        set.entry(name).or_insert_with(|| Series { unit, values: Vec::new() })
+    }
+
+    /// Writes all there is, a line for each set of labels, and forgets it.
+    pub fn flush(&mut self, now: Timestamp, out: &mut impl Write) -> io::Result<()> {
+        for (labels, set) in std::mem::take(&mut self.sets) {
+            let names: Vec<&str> = labels.iter().map(|(key, _)| *key).collect();
+            let metrics: Vec<Value> =
+                set.iter().map(|(name, series)| json!({"Name": name, "Unit": series.unit})).collect();
+            let mut line = Map::new();
+            line.insert(
+                "_aws".to_owned(),
+                json!({
+                    "Timestamp": now.as_millisecond(),
+                    "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [names], "Metrics": metrics}],
+                }),
+            );
+            line.extend(labels.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))));
+            line.extend(set.into_iter().map(|(name, series)| {
+                let value = match series.values.as_slice() {
+                    [one] => json!(one),
+                    // The format takes up to 100 values an entry.
+                    many => json!(many.iter().take(100).collect::<Vec<_>>()),
+                };
+                (name.to_owned(), value)
+            }));
+            writeln!(out, "{}", Value::Object(line))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_what_has_the_same_labels() {
+        let mut metrics = Metrics::default();
+        let web = [("cluster", "prod"), ("nodepool", "web")];
+        metrics.count("karpenter_nodeclaims_created_total", &web, 2);
+        metrics.count("karpenter_nodeclaims_created_total", &[web[1], web[0]], 1);
+        metrics.count("karpenter_nodeclaims_terminated_total", &web, 0);
+        metrics.seconds("decision_seconds", &[("cluster", "prod")], 0.25);
+        metrics.seconds("decision_seconds", &[("cluster", "prod")], 0.5);
+        let mut out = Vec::new();
+        let now = "2026-06-01T12:00:00.125Z".parse().unwrap();
+        metrics.flush(now, &mut out).unwrap();
+        metrics.flush(now, &mut out).unwrap();
+        let lines: Vec<Value> =
+            String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let aws = |dimensions: &[&str], name: &str, unit: &str| {
+            json!({"Timestamp": 1_780_315_200_125_i64, "CloudWatchMetrics": [
+                {"Namespace": "Journeyman", "Dimensions": [dimensions], "Metrics": [{"Name": name, "Unit": unit}]}
+            ]})
+        };
+        assert_eq!(
+            lines,
+            [
+                json!({"_aws": aws(&["cluster"], "decision_seconds", "Seconds"), "cluster": "prod",
+                    "decision_seconds": [0.25, 0.5]}),
+                json!({"_aws": aws(&["cluster", "nodepool"], "karpenter_nodeclaims_created_total", "Count"),
+                    "cluster": "prod", "nodepool": "web", "karpenter_nodeclaims_created_total": 3.0}),
+            ]
+        );
+    }
+}

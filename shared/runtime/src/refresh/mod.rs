@@ -1,0 +1,136 @@
+//! What can be bought, and what each EC2NodeClass and NodePool comes to.
+
+mod pool;
+mod status;
+
+use api::crd::{Ec2NodeClass, Subnet};
+use cloud::images::ImageContext;
+use cloud::profiles::ProfileSpec;
+use cloud::{CloudError, Published};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::deadline::Deadline;
+use crate::error::RunError;
+use crate::world::World;
+use status::Found;
+
+/// Prices and types are asked for anew once they are older than this.
+const STALE: SignedDuration = SignedDuration::from_mins(55);
+
+impl World {
+    /// Brings the catalogue and the statuses up to date.
+    pub async fn refresh(&mut self, name: &str, _deadline: Deadline) -> Result<(), RunError> {
+        self.config.cluster(name)?;
+        let catalogue = self.refresh_catalogue().await;
+        if let Err(error) = &catalogue {
+            // The one that is there serves on; what it lacks are the last prices.
+            self.metrics.count("catalogue_refresh_failures_total", &[("cluster", name)], 1);
+            tracing::error!(%error, "the catalogue could not be refreshed");
+        }
+        let statuses = self.refresh_statuses(name).await;
+        self.rest(name);
+        statuses.and(catalogue)
+    }
+
+    async fn refresh_catalogue(&mut self) -> Result<(), RunError> {
+        let now = Timestamp::now();
+        let known = self.catalogue().await?;
+        let Some(bucket) = self.config.bucket.clone() else { return Ok(()) };
+        let stored = self.is_catalogue_stored();
+        if stored && now.duration_since(known.as_of) < STALE {
+            return Ok(());
+        }
+        let embedded = catalog::embedded()?;
+        let mut published = Published::of_catalogue(&embedded, &self.config.region);
+        if stored {
+            published.on_demand = Published::of_catalogue(&known, &self.config.region).on_demand;
+        }
+        // Prices that can't be had now stay as they were.
+        match self.cloud.on_demand_prices().await {
+            Ok(prices) => published.on_demand.extend(prices),
+            Err(error) => tracing::warn!(%error, "on-demand prices stay as they were"),
+        }
+        let mut catalogue = self.cloud.instance_types(&published, now).await?;
+        self.cloud.spot_prices(now).await?.fill(&mut catalogue);
+        self.cloud.put_catalogue(&bucket, &catalogue).await?;
+        self.forget_catalogue();
+        tracing::info!(types = catalogue.types.len(), "catalogue refreshed");
+        Ok(())
+    }
+
+    async fn refresh_statuses(&mut self, name: &str) -> Result<(), RunError> {
+        let site = self.site(name).await?;
+        let (cluster, kubernetes) = (site.cluster.clone(), site.eks.kubernetes.clone());
+        let (classes, faults) = cluster.node_classes().await?;
+        for (class, fault) in &faults {
+            tracing::warn!(class, fault, "EC2NodeClass can't be read");
+        }
+        let mut refused = Vec::new();
+        let mut ready = std::collections::BTreeMap::new();
+        for class in classes {
+            let now = Timestamp::now();
+            let found = self.found(name, &class, &kubernetes, now).await;
+            let status = status::status(&class, found, None, now);
+            ready.insert(class.metadata.name.clone().unwrap_or_default(), status.clone());
+            if class.status.as_ref() == Some(&status) {
+                continue;
+            }
+            let written = serde_json::to_value(&status).unwrap_or_default();
+            let version = class.metadata.resource_version.as_deref().unwrap_or_default();
+            let class = class.metadata.name.as_deref().unwrap_or_default();
+            if let Err(error) = cluster.set_node_class_status(class, version, &written).await {
+                tracing::warn!(%error, class, "status not written");
+                refused.push(error.to_string());
+            }
+        }
+        for pool in cluster.node_pools().await? {
+            let now = Timestamp::now();
+            let Some(status) = pool::status(&pool, &ready, now) else { continue };
+            let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
+            let pool = pool.metadata.name.as_deref().unwrap_or_default();
+            if let Err(error) = cluster.set_node_pool_status(pool, version, &status).await {
+                tracing::warn!(%error, pool, "status not written");
+                refused.push(error.to_string());
+            }
+        }
+        match refused.first() {
+            None => Ok(()),
+            Some(first) => Err(RunError::Refused { count: refused.len(), first: first.clone() }),
+        }
+    }
+
+    /// What a class's selectors find.
+    async fn found(&self, cluster: &str, class: &Ec2NodeClass, kubernetes: &str, now: Timestamp) -> Found {
+        let text = |error: CloudError| error.to_string();
+        let spec = &class.spec;
+        let context = ImageContext { kubernetes, parameter_prefix: None, now };
+        let subnets = self.cloud.subnets(&spec.subnet_selector_terms).await;
+        let profile = match (&spec.instance_profile, &spec.role) {
+            (Some(profile), _) => Ok(profile.clone()),
+            (None, Some(role)) => {
+                let profile = ProfileSpec {
+                    cluster,
+                    class: class.metadata.name.as_deref().unwrap_or_default(),
+                    class_uid: class.metadata.uid.as_deref().unwrap_or_default(),
+                    role,
+                    tags: &spec.tags,
+                };
+                self.cloud.ensure_instance_profile(&profile).await.map_err(text)
+            }
+            (None, None) => Err("neither spec.role nor spec.instanceProfile is set".to_owned()),
+        };
+        Found {
+            subnets: subnets.map_err(text).map(|found| {
+                let subnet = |found: cloud::launch::FreeSubnet| Subnet {
+                    id: found.id,
+                    zone: found.zone,
+                    zone_id: found.zone_id,
+                };
+                found.into_iter().map(subnet).collect()
+            }),
+            groups: self.cloud.security_groups(&spec.security_group_selector_terms).await.map_err(text),
+            images: self.cloud.images(&spec.ami_selector_terms, context).await.map_err(text),
+            profile,
+        }
+    }
+}

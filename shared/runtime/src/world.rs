@@ -1,0 +1,130 @@
+//! What a sandbox keeps between invocations: connections and caches. All of it may be lost at any time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use api::crd::Ec2NodeClass;
+use cloud::Cloud;
+use cloud::eks::EksFacts;
+use cluster::{Access, ClaimIndex, Cluster, Observer};
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::aws;
+use crate::catalogue::Known;
+use crate::config::Config;
+use crate::error::RunError;
+use crate::hints::Hints;
+use crate::message::Foreign;
+use crate::metrics::Metrics;
+
+/// Everything a run works on.
+pub struct World {
+    pub(crate) config: Config,
+    pub(crate) cloud: Cloud,
+    pub(crate) hints: Hints,
+    pub(crate) metrics: Metrics,
+    pub(crate) sites: BTreeMap<String, Site>,
+    pub(crate) catalogue: Option<Known>,
+}
+
+/// One cluster, and where its machines come from.
+pub(crate) struct Site {
+    pub(crate) cluster: Cluster,
+    /// What decisions about pods and nodes are taken from.
+    pub(crate) observer: Observer,
+    /// How NodeClaims are found.
+    pub(crate) index: ClaimIndex,
+    /// EC2NodeClasses as last read, for launches.
+    pub(crate) classes: BTreeMap<String, Ec2NodeClass>,
+    /// How machines reach the API server.
+    pub(crate) eks: EksFacts,
+}
+
+impl World {
+    /// What the process's environment describes. No request is made but for credentials.
+    pub async fn from_env() -> Result<Self, RunError> {
+        let config = Config::from_env()?;
+        let hints = Hints::over_queues(&config);
+        Self::new(config, hints).await
+    }
+
+    /// A world with hints of its own.
+    pub async fn new(config: Config, hints: Hints) -> Result<Self, RunError> {
+        let cloud = Cloud::from_env(&config.region).await;
+        Ok(Self {
+            config,
+            cloud,
+            hints,
+            metrics: Metrics::default(),
+            sites: BTreeMap::new(),
+            catalogue: None,
+        })
+    }
+
+    /// To be used from one handler at a time.
+    pub fn shared(self) -> Rc<Mutex<Self>> {
+        Rc::new(Mutex::new(self))
+    }
+
+    /// The names of the clusters looked after.
+    pub fn clusters(&self) -> Vec<String> {
+        self.config.clusters.keys().cloned().collect()
+    }
+
+    /// Counts a message that is none of ours. It would never be, so it doesn't come back.
+    pub fn ignore(&mut self, foreign: &Foreign) {
+        tracing::warn!(%foreign, "message ignored");
+        self.metrics.count("messages_ignored_total", &[], 1);
+        self.flush();
+    }
+
+    /// Connects to a cluster, unless it is connected already.
+    pub(crate) async fn site(&mut self, name: &str) -> Result<&mut Site, RunError> {
+        let config = self.config.cluster(name)?;
+        // Not by its entry: connecting waits, and a site that isn't complete is none.
+        let site = match self.sites.remove(name) {
+            Some(site) => site,
+            None => self.connect(name, config.kubeconfig.clone()).await?,
+        };
+        Ok(self.sites.entry(name.to_owned()).or_insert(site))
+    }
+
+    async fn connect(&self, name: &str, kubeconfig: Option<PathBuf>) -> Result<Site, RunError> {
+        let eks = self.cloud.cluster(name).await?;
+        let access = match kubeconfig {
+            Some(path) => Access::Kubeconfig { path: Some(path), context: None },
+            None => Access::Endpoint {
+                endpoint: eks.cluster.endpoint.clone(),
+                ca: eks.cluster.certificate_authority.clone(),
+                tokens: aws::tokens(&self.cloud, name)?,
+            },
+        };
+        let cluster = Cluster::connect(access).await?;
+        Ok(Site {
+            observer: Observer::new(&cluster),
+            index: ClaimIndex::new(&cluster),
+            cluster,
+            classes: BTreeMap::new(),
+            eks,
+        })
+    }
+
+    /// Leaves a cluster until the next invocation: the sandbox may be frozen now, and connections don't outlive that.
+    pub(crate) fn rest(&mut self, name: &str) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.observer.suspend();
+            site.index.suspend();
+        }
+        self.flush();
+    }
+
+    /// Writes what was measured.
+    pub fn flush(&mut self) {
+        // Losing metrics is no reason to fail a run.
+        if let Err(error) = self.metrics.flush(Timestamp::now(), &mut std::io::stdout().lock()) {
+            tracing::warn!(%error, "metrics are lost");
+        }
+    }
+}
