@@ -64,6 +64,8 @@ pub(crate) struct Ask<'a> {
 
 /// What only metadata is asked for by.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// The same for a list, which the server tells apart.
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -75,6 +77,10 @@ impl<'a> Ask<'a> {
 
     pub(crate) fn metadata(path: &'a str, what: &'a str) -> Self {
         Self { accept: METADATA, ..Self::get(path, what) }
+    }
+
+    pub(crate) fn metadata_list(path: &'a str, what: &'a str) -> Self {
+        Self { accept: METADATA_LIST, ..Self::get(path, what) }
     }
 
     pub(crate) fn write(

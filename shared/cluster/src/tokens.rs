@@ -184,8 +184,32 @@ mod tests {
             let now = at("2026-06-01T12:00:00Z");
             presign(cluster, "eu-west-1", "https://sts.eu-west-1.amazonaws.com", &credentials(session), now)
         };
-        insta::assert_snapshot!(url(None, "blue").unwrap(), @"");
-        insta::assert_snapshot!(url(Some("session/token+="), "blue").unwrap(), @"");
+        // The signatures are those of an implementation that shares nothing with this one.
+        let table = [
+            (None, "21bca600d1752187794233cbcfe9778c352105ced22b02e61e33534d9813f920"),
+            (Some("session/token+="), "49bd2850ee9823eb9e2101139f3527d91c24c606857925f249e93a52806f27f2"),
+        ];
+        for (session, signature) in table {
+            let url = url(session, "blue").unwrap();
+            let (start, query) = url.split_once("/?").unwrap();
+            assert_eq!(start, "https://sts.eu-west-1.amazonaws.com");
+            let mut parts: Vec<&str> = query.split('&').collect();
+            parts.sort_unstable();
+            let signed = format!("X-Amz-Signature={signature}");
+            let mut wanted = vec![
+                "Action=GetCallerIdentity",
+                "Version=2011-06-15",
+                "X-Amz-Algorithm=AWS4-HMAC-SHA256",
+                "X-Amz-Credential=AKIDEXAMPLE%2F20260601%2Feu-west-1%2Fsts%2Faws4_request",
+                "X-Amz-Date=20260601T120000Z",
+                "X-Amz-Expires=60",
+                &signed,
+                "X-Amz-SignedHeaders=host%3Bx-k8s-aws-id",
+            ];
+            wanted.extend(session.map(|_| "X-Amz-Security-Token=session%2Ftoken%2B%3D"));
+            wanted.sort_unstable();
+            assert_eq!(parts, wanted);
+        }
         assert_ne!(url(None, "blue").unwrap(), url(None, "green").unwrap());
     }
 

@@ -391,7 +391,7 @@ impl<T: Kept> Watched<T> {
         let served = T::served();
         let what = format!("counting {}", served.path);
         let path = format!("{}?limit=1", served.path);
-        let body = cluster.ask(&Ask::metadata(&path, &what)).await?.expect(&what)?;
+        let body = cluster.ask(&Ask::metadata_list(&path, &what)).await?.expect(&what)?;
         let list: List<'_> = serde_json::from_slice(&body)
             .map_err(|error| ClusterError::Unreadable { what: what.clone(), message: error.to_string() })?;
         let first = list.items.map_or(0, |items| items.len());

@@ -76,6 +76,7 @@ impl Cluster {
     pub(super) async fn publish(
         &self,
         about: &ObjectRef,
+        uid: Option<&str>,
         kind: EventKind,
         reason: &str,
         message: &str,
@@ -93,9 +94,12 @@ impl Cluster {
             return Ok(Observed::Already);
         }
         // `kubectl describe` finds events by the object's uid.
-        let object = match accepted(self.ask(&Ask::metadata(&subject.path, &what)).await?, &what) {
-            Err(Refused::NotFound { .. }) => return Ok(Observed::Gone),
-            other => other?,
+        let uid = match uid {
+            Some(uid) => uid.to_owned(),
+            None => match accepted(self.ask(&Ask::metadata(&subject.path, &what)).await?, &what) {
+                Err(Refused::NotFound { .. }) => return Ok(Observed::Gone),
+                other => text(&other?, "/metadata/uid").to_owned(),
+            },
         };
         let time = seconds(now);
         let body = json!({
@@ -107,7 +111,7 @@ impl Cluster {
                 "kind": subject.kind,
                 "namespace": subject.namespace,
                 "name": subject.name,
-                "uid": text(&object, "/metadata/uid"),
+                "uid": uid,
             },
             "type": format!("{kind:?}"),
             "reason": reason,

@@ -38,7 +38,8 @@ pub(crate) struct Memory {
 }
 
 impl Cluster {
-    /// Carries out an effect.
+    /// Carries out an effect. What becomes of a pod that is to leave is also said where people look for it: as an event
+    /// of the pod or, if a budget holds it, of its Node.
     pub async fn act(&self, effect: &Effect) -> Result<Observed, Refused> {
         match effect {
             Effect::CreateNodeClaim(draft) => self.create_claim(draft).await,
@@ -48,11 +49,11 @@ impl Cluster {
             Effect::ChangeNode(change) => self.change_node(change).await,
             Effect::DeleteNode { node, uid } => self.delete_node(node, uid).await,
             Effect::ReleaseNode { node, uid } => self.release_node(node, uid).await,
-            Effect::EvictPod { pod, uid, .. } => self.evict(pod, uid).await,
+            Effect::EvictPod { pod, uid, node } => self.evict(pod, uid, node).await,
             Effect::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
             Effect::NominateNode { pod, uid, node } => self.nominate(pod, uid, node).await,
             Effect::PublishEvent { about, kind, reason, message } => {
-                self.publish(about, *kind, reason, message).await
+                self.publish(about, None, *kind, reason, message).await
             }
             Effect::Launch(_)
             | Effect::Terminate { .. }

@@ -1,7 +1,7 @@
 //! Pods: asked to leave, made to leave, told where to go. None is ever bound.
 
 use http::Method;
-use model::ObjectName;
+use model::{EventKind, ObjectName, ObjectRef};
 use serde_json::json;
 
 use super::{Observed, accepted, or_gone};
@@ -14,7 +14,7 @@ fn path(pod: &ObjectName) -> String {
 
 impl Cluster {
     /// Asks a pod to leave, by the API that minds PodDisruptionBudgets.
-    pub(super) async fn evict(&self, pod: &ObjectName, uid: &str) -> Result<Observed, Refused> {
+    pub(super) async fn evict(&self, pod: &ObjectName, uid: &str, node: &str) -> Result<Observed, Refused> {
         let what = format!("evicting {pod}");
         let body = json!({
             "apiVersion": "policy/v1",
@@ -27,9 +27,17 @@ impl Cluster {
         if !answer.status.is_success()
             && let Some(message) = answer.refusal().budget()
         {
+            let said = format!("pod {pod} can't be evicted: {message}");
+            self.say(&ObjectRef::Node(node.to_owned()), None, EventKind::Warning, "FailedDraining", &said)
+                .await;
             return Err(Refused::Budget { pod: pod.to_string(), message });
         }
-        or_gone(accepted(answer, &what))
+        let observed = or_gone(accepted(answer, &what))?;
+        if observed == Observed::Done {
+            let said = format!("evicted from node {node}, which is to go");
+            self.say(&ObjectRef::Pod(pod.clone()), Some(uid), EventKind::Normal, "Evicted", &said).await;
+        }
+        Ok(observed)
     }
 
     /// Makes a pod leave.
@@ -46,7 +54,17 @@ impl Cluster {
             "gracePeriodSeconds": grace_seconds,
             "preconditions": { "uid": uid },
         });
-        or_gone(self.write(Method::DELETE, &path(pod), JSON, &body, &what).await)
+        let observed = or_gone(self.write(Method::DELETE, &path(pod), JSON, &body, &what).await)?;
+        if observed == Observed::Done {
+            let said = format!("deleted with {grace_seconds} s to stop: the time of its node is up");
+            self.say(&ObjectRef::Pod(pod.clone()), Some(uid), EventKind::Normal, "Disrupted", &said).await;
+        }
+        Ok(observed)
+    }
+
+    /// Publishes an event beside an effect. The effect does not depend on it.
+    async fn say(&self, about: &ObjectRef, uid: Option<&str>, kind: EventKind, reason: &str, message: &str) {
+        let _ = self.publish(about, uid, kind, reason, message).await;
     }
 
     /// Tells kube-scheduler where a pod was planned to go.
