@@ -71,7 +71,7 @@ where
             || match handle(message.body.unwrap_or_default()).await {
                 Ok(()) => false,
                 Err(error) => {
-                    tracing::error!(message = id, %error, "the message goes back to its queue");
+                    tracing::error!(id, %error, "the message goes back to its queue");
                     true
                 }
             };

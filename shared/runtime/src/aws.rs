@@ -158,7 +158,7 @@ fn user_data(
     };
     let data = bootstrap.user_data().map_err(|error| error.to_string())?;
     for note in data.notes {
-        tracing::warn!(place = note.place, note.message, "user data");
+        tracing::warn!(place = note.place, note = note.message, "user data");
     }
     Ok(data.text)
 }
