@@ -20,8 +20,9 @@ use crate::watched::{Watched, escape};
 
 /// How many objects are asked for at a time.
 const AT_ONCE: usize = 8;
-/// Nodes that have not registered.
-const UNREGISTERED: &str = "labelSelector=%21karpenter.sh%2Fregistered";
+/// Nodes that are not ready for work yet: a NodeClaim names its Node only in the look after the Node was marked as
+/// registered, so that mark alone would hide the Node from it.
+const UNINITIALIZED: &str = "labelSelector=%21karpenter.sh%2Finitialized";
 /// Nodes that are of a pool.
 const OURS: &str = "labelSelector=karpenter.sh%2Fnodepool";
 
@@ -284,7 +285,7 @@ impl Cluster {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The Nodes of NodeClaims: those they name, and those that have not registered, by provider id.
+    /// The Nodes of NodeClaims: those they name, and those that are not ready for work yet, by provider id.
     async fn nodes_of(
         &self,
         claims: &[Claim],
@@ -299,7 +300,7 @@ impl Cluster {
         }
         let unregistered = |claim: &Claim| claim.provider_id.is_some() && claim.node.is_none();
         if claims.iter().any(unregistered) {
-            let all: Vec<Node> = self.all("/api/v1/nodes", UNREGISTERED).await?;
+            let all: Vec<Node> = self.all("/api/v1/nodes", UNINITIALIZED).await?;
             let all = all.iter().filter_map(lower::claim_node);
             nodes.extend(all.map(|node| (node.name.clone(), node)));
         }

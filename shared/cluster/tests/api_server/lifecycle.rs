@@ -49,7 +49,7 @@ async fn claims_come_with_their_launch_group_and_with_those_of_the_same_machine(
         one(&run),
         on("GET /api/v1/nodes/run", 200, node("run", "5", json!({}))),
         on(
-            "GET /api/v1/nodes?limit=250&labelSelector=%21karpenter.sh%2Fregistered",
+            "GET /api/v1/nodes?limit=250&labelSelector=%21karpenter.sh%2Finitialized",
             200,
             list("1", &[node("other", "5", json!({}))]),
         ),
@@ -90,7 +90,7 @@ async fn what_is_to_be_drained_comes_with_its_pods_and_volumes() {
         })
     };
     let server = Server::expecting([
-        all(&[going.clone()]),
+        all(std::slice::from_ref(&going)),
         one(&going),
         on("GET /api/v1/nodes/a", 200, node("a", "5", json!({}))),
         on(
@@ -124,7 +124,7 @@ async fn a_node_that_goes_without_a_claim_is_an_orphan_and_one_with_a_claim_brin
         |name: &str| node(name, "5", json!({ "metadata": { "deletionTimestamp": "2026-06-01T11:59:00Z" } }));
     let run = running("run", "5");
     let server = Server::expecting([
-        all(&[run.clone()]),
+        all(std::slice::from_ref(&run)),
         on("GET /api/v1/nodes/lost", 200, going("lost")),
         on("GET /api/v1/nodes/run", 200, going("run")),
         on("GET /api/v1/nodes/gone", 404, json!({})),
