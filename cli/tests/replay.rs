@@ -11,9 +11,14 @@ mod tests {
 
     #[test]
     fn a_record_is_replayed_byte_for_byte_and_a_doctored_one_is_found_out() {
-        let folder = folder(&[("none.json", "{}"), ("later.json", r#"{"version": 99}"#), ("damaged", "(\u{b5}/\u{fd}")]);
+        let folder = folder(&[
+            ("none.json", "{}"),
+            ("later.json", r#"{"version": 99}"#),
+            ("damaged", "(\u{b5}/\u{fd}"),
+        ]);
         let basic = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/basic").display().to_string();
-        journeyman(folder.path(), &["plan", "--record", "record.json", &basic]).expect(0, &["Nodes to launch"]);
+        journeyman(folder.path(), &["plan", "--record", "record.json", &basic])
+            .expect(0, &["Nodes to launch"]);
         journeyman(folder.path(), &["replay", "record.json"])
             .expect(0, &["plan of files at", "Nodes to launch", "the same decision, byte for byte"]);
 

@@ -2,6 +2,7 @@
 //!
 //! A test of its own, since it measures its whole process. It stands for the cache, not for a function: the
 //! catalogue and the AWS clients come on top.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail by panicking, too")]
 
 use bytes::Bytes;
 use cluster::{Cause, Cluster, Observer};

@@ -73,6 +73,30 @@ fn problems(demands: usize, count: u32, rules: bool) -> impl Strategy<Value = Pr
         })
 }
 
+/// Problems whose demands each hold a limit of units a bin among themselves, as a spread over bins does, or keep apart.
+/// No two demands are alike but in name.
+fn capped() -> impl Strategy<Value = Problem> {
+    (problems(6, 9, false), prop::collection::vec((0..4_u32, any::<bool>()), 6)).prop_map(
+        |(mut problem, rules)| {
+            let count = problem.demands.len();
+            for (demand, (limit, all)) in rules.into_iter().enumerate().take(count) {
+                problem.demands[demand].requests[0] += 7 * demand as i64;
+                let owners = set(count, 1 << demand);
+                match limit {
+                    0 => problem.conflicts.push((demand, demand)),
+                    _ => problem.groups.push(CapGroup {
+                        limit,
+                        members: if all { BitSet::full(count) } else { owners.clone() },
+                        owners,
+                    }),
+                }
+            }
+            problem.kinds.iter_mut().for_each(|kind| kind.capacity[0] *= 10);
+            problem
+        },
+    )
+}
+
 fn unplaced(solution: &Solution) -> u32 {
     solution.unplaced.iter().map(|(_, units)| units).sum()
 }
@@ -122,6 +146,12 @@ proptest! {
 
     #[test]
     fn the_order_of_demands_changes_nothing(problem in problems(7, 9, false)) {
+        let (one, other) = (solver::solve(&problem), solver::solve(&reversed(&problem)));
+        prop_assert_eq!((one.cost, unplaced(&one), one.bound), (other.cost, unplaced(&other), other.bound));
+    }
+
+    #[test]
+    fn the_order_of_demands_changes_nothing_where_a_bin_holds_few_of_them(problem in capped()) {
         let (one, other) = (solver::solve(&problem), solver::solve(&reversed(&problem)));
         prop_assert_eq!((one.cost, unplaced(&one), one.bound), (other.cost, unplaced(&other), other.bound));
     }

@@ -73,7 +73,10 @@ fn groups(snapshot: &Snapshot) -> BTreeMap<String, Vec<String>> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for effect in decide(snapshot, PROVISION).effects {
         if let Effect::CreateNodeClaim(draft) = effect {
-            groups.entry(draft.annotations[labels::LAUNCH_GROUP].clone()).or_default().push(draft.name.clone());
+            groups
+                .entry(draft.annotations[labels::LAUNCH_GROUP].clone())
+                .or_default()
+                .push(draft.name.clone());
         }
     }
     groups
