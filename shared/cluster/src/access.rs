@@ -61,8 +61,7 @@ pub(crate) async fn client(
         Access::Endpoint { endpoint, ca, tokens } => (endpoint_config(&endpoint, &ca)?, Some(tokens)),
     };
     let server = config.cluster_url.to_string();
-    let client = over(&config, counter)
-        .map_err(|source| ClusterError::Connection { server, source: source.into() })?;
+    let client = over(&config, counter).map_err(|source| ClusterError::Connection { server, source })?;
     Ok((client, tokens))
 }
 

@@ -92,7 +92,7 @@ impl Kept for PodObject {
     }
 
     fn put(&self, objects: &mut Objects) {
-        objects.put(Object::Pod(self.clone()));
+        objects.put(Object::Pod(Box::new(self.clone())));
     }
 }
 

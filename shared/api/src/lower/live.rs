@@ -82,7 +82,7 @@ impl SharedSpecs {
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A pod.
-    Pod(PodObject),
+    Pod(Box<PodObject>),
     /// A Node.
     Node(Box<Node>),
     /// A NodeClaim.
@@ -122,7 +122,8 @@ impl Objects {
     /// Adds one object.
     pub fn put(&mut self, object: Object) {
         match object {
-            Object::Pod(PodObject { entry, draft }) => {
+            Object::Pod(pod) => {
+                let PodObject { entry, draft } = *pod;
                 let draft = self.intern_shared(draft);
                 self.pods.push(PodEntry { draft, ..entry });
             }

@@ -108,7 +108,10 @@ fn accepted(answer: Answer, what: &str) -> Result<Value, Refused> {
     }
     let what = what.to_owned();
     let message = answer.refusal().message;
+    // Of the parts of an object only its status says so in this way.
+    let namesake = message.contains("metadata.uid: Invalid value");
     Err(match answer.status {
+        StatusCode::UNPROCESSABLE_ENTITY if namesake => Refused::Conflict { what, message },
         StatusCode::NOT_FOUND => Refused::NotFound { what },
         StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => Refused::Conflict { what, message },
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Refused::Invalid { what, message },

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster::{Cluster, Observed};
+use cluster::Cluster;
 use model::{
-    Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, NodeChange, NodeClaimDraft,
-    NodeClassRef, ObjectName, ObjectRef, Requirement, Requirements, Resources, Taint, TaintEffect,
+    Avoided, ClaimChange, Condition, ConditionStatus, Effect, NodeChange, NodeClaimDraft, NodeClassRef,
+    ObjectName, Requirement, Requirements, Resources, Taint, TaintEffect,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 const POOL: &str = "GET /apis/karpenter.sh/v1/nodepools/default";
 
 /// `Done`, `Already`, `Gone`, or the name of the refusal.
-async fn outcome(cluster: &Cluster, effect: &Effect) -> String {
+pub async fn outcome(cluster: &Cluster, effect: &Effect) -> String {
     match cluster.act(effect).await {
         Ok(observed) => format!("{observed:?}"),
         Err(refused) => {
@@ -26,7 +26,7 @@ async fn outcome(cluster: &Cluster, effect: &Effect) -> String {
     }
 }
 
-async fn holds(table: Vec<(&str, Effect, Vec<Exchange>, &str)>) {
+pub async fn holds(table: Vec<(&str, Effect, Vec<Exchange>, &str)>) {
     for (case, effect, exchanges, wanted) in table {
         let server = Server::expecting(exchanges);
         assert_eq!(outcome(&server.cluster(), &effect).await, wanted, "{case}");
@@ -34,7 +34,7 @@ async fn holds(table: Vec<(&str, Effect, Vec<Exchange>, &str)>) {
     }
 }
 
-fn not_found() -> Value {
+pub fn not_found() -> Value {
     status(404, "NotFound", "not found")
 }
 
@@ -492,6 +492,9 @@ async fn nodes_and_pods_are_meant_by_their_uid() {
     });
     let nomination = json!({ "metadata": { "uid": "uid-web-0" }, "status": { "nominatedNodeName": "n" } });
     let path = "/api/v1/namespaces/default/pods/web-0";
+    let other_uid =
+        "Pod \"web-0\" is invalid: metadata.uid: Invalid value: \"uid-web-0\": field is immutable";
+    let other_uid = status(422, "Invalid", other_uid);
     let (evicting, deleting) = (format!("POST {path}/eviction"), format!("DELETE {path}"));
     let nominating = format!("PATCH {path}/status");
     let deleting_node = "DELETE /api/v1/nodes/n";
@@ -508,90 +511,10 @@ async fn nodes_and_pods_are_meant_by_their_uid() {
         ("deleted", delete(), vec![on(&deleting, 200, ok()).with(pod_options), said()], "Done"),
         ("deleted already", delete(), vec![on(&deleting, 404, not_found())], "Gone"),
         ("nominated", nominate(), vec![on(&nominating, 200, ok()).with(nomination)], "Done"),
+        ("another pod to nominate for", nominate(), vec![on(&nominating, 422, other_uid)], "Gone"),
         ("bound and gone", nominate(), vec![on(&nominating, 404, not_found())], "Gone"),
     ])
     .await;
-}
-
-fn event_of(about: ObjectRef) -> Effect {
-    Effect::PublishEvent {
-        about,
-        kind: EventKind::Warning,
-        reason: "FailedScheduling".into(),
-        message: "no capacity".into(),
-    }
-}
-
-#[tokio::test]
-async fn an_event_is_one_object_however_often_it_is_said() {
-    let about = || event_of(ObjectRef::Pod(ObjectName::new("shop", "web-0")));
-    let get = "GET /api/v1/namespaces/shop/pods/web-0";
-    let post = "POST /api/v1/namespaces/shop/events";
-    let name = "web-0.aa5ec049a5778cb5";
-    let event = json!({
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": { "namespace": "shop", "name": name },
-        "involvedObject": {
-            "apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web-0", "uid": "uid-web-0",
-        },
-        "type": "Warning",
-        "reason": "FailedScheduling",
-        "message": "no capacity",
-        "source": { "component": "karpenter" },
-        "reportingComponent": "karpenter",
-        "reportingInstance": "journeyman",
-        "firstTimestamp": NOW,
-        "lastTimestamp": NOW,
-        "count": 1,
-    });
-    let pod = || on(get, 200, json!({ "metadata": { "uid": "uid-web-0" } }));
-    let exists = || on(post, 409, status(409, "AlreadyExists", "already exists"));
-    let said = |at: &str| {
-        on(
-            &format!("GET /api/v1/namespaces/shop/events/{name}"),
-            200,
-            json!({ "count": 3, "lastTimestamp": at }),
-        )
-    };
-    let patch = format!("PATCH /api/v1/namespaces/shop/events/{name}");
-    let again = json!({ "count": 4, "lastTimestamp": NOW });
-    holds(vec![
-        ("new", about(), vec![pod(), on(post, 201, json!({})).with(event)], "Done"),
-        (
-            "said long ago",
-            about(),
-            vec![pod(), exists(), said("2026-06-01T11:54:00Z"), on(&patch, 200, json!({})).with(again)],
-            "Done",
-        ),
-        ("said just now", about(), vec![pod(), exists(), said("2026-06-01T11:56:00Z")], "Already"),
-        ("about nothing", about(), vec![on(get, 404, not_found())], "Gone"),
-    ])
-    .await;
-
-    // The second time in one process costs nothing.
-    let server = Server::expecting([pod(), on(post, 201, json!({}))]);
-    let cluster = server.cluster();
-    assert_eq!(outcome(&cluster, &about()).await, "Done");
-    assert_eq!(outcome(&cluster, &about()).await, "Already");
-    server.done();
-}
-
-#[tokio::test]
-async fn events_about_what_has_no_namespace_go_to_the_default_one() {
-    for (about, path, kind) in [
-        (ObjectRef::Node("x".into()), "/api/v1/nodes/x", "Node"),
-        (ObjectRef::NodePool("x".into()), "/apis/karpenter.sh/v1/nodepools/x", "NodePool"),
-        (ObjectRef::NodeClaim("x".into()), "/apis/karpenter.sh/v1/nodeclaims/x", "NodeClaim"),
-        (ObjectRef::NodeClass("x".into()), "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/x", "EC2NodeClass"),
-    ] {
-        let server = Server::expecting([
-            on(&format!("GET {path}"), 200, json!({ "metadata": { "uid": "uid-x" } })),
-            on("POST /api/v1/namespaces/default/events", 201, json!({})),
-        ]);
-        assert_eq!(outcome(&server.cluster(), &event_of(about)).await, "Done", "{kind}");
-        server.done();
-    }
 }
 
 #[tokio::test]
@@ -608,32 +531,5 @@ async fn what_is_not_of_the_api_server_is_refused_without_asking_it() {
         assert!(!Cluster::is_mine(&effect));
         assert_eq!(outcome(&server.cluster(), &effect).await, "NotMine");
     }
-    server.done();
-}
-
-#[tokio::test]
-async fn a_class_is_written_as_it_was_read_and_held_by_its_uid() {
-    let path = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default";
-    let status_of = json!({ "amis": [] });
-    let body = json!({ "metadata": { "resourceVersion": "5" }, "status": status_of });
-    let server = Server::expecting([on(&format!("PATCH {path}/status"), 200, json!({})).with(body)]);
-    let observed = server.cluster().set_node_class_status("default", "5", &status_of).await.unwrap();
-    assert_eq!(observed, Observed::Done);
-    server.done();
-
-    let class = |finalizers: Value| json!({ "metadata": { "uid": "u", "resourceVersion": "5", "finalizers": finalizers } });
-    let held = || class(json!(["karpenter.k8s.aws/termination"]));
-    let (get, patch) = (format!("GET {path}"), format!("PATCH {path}"));
-    let server = Server::expecting([
-        on(&get, 200, class(json!([]))),
-        on(&patch, 200, held()).with(json!({ "metadata": { "resourceVersion": "5", "finalizers": ["karpenter.k8s.aws/termination"] } })),
-        on(&get, 200, held()),
-        on(&get, 200, held()),
-        on(&patch, 200, class(json!([]))).with(json!({ "metadata": { "uid": "u", "resourceVersion": "5", "finalizers": [] } })),
-    ]);
-    let cluster = server.cluster();
-    assert_eq!(cluster.hold_node_class("default", "u").await.unwrap(), Observed::Done);
-    assert_eq!(cluster.hold_node_class("default", "u").await.unwrap(), Observed::Already);
-    assert_eq!(cluster.release_node_class("default", "u").await.unwrap(), Observed::Done);
     server.done();
 }
