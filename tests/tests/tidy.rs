@@ -158,7 +158,7 @@ mod tests {
         let parts: Vec<_> = path.rsplit('/').take(3).collect();
         match parts.as_slice() {
             ["lib.rs" | "main.rs", "src", ..] | ["build.rs", ..] | [_, "bin", "src"] => true,
-            ["main.rs", _, "tests" | "benches" | "examples"] => true,
+            ["main.rs", _, "tests" | "benches" | "examples" | "functions"] => true,
             [_, "tests", parent] => *parent != "src",
             [_, "benches" | "examples", ..] => true,
             _ => false,
