@@ -1,10 +1,10 @@
 //! What must hold of every plan, on snapshots made by chance.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    AffinityTerm, NodePool, ObjectName, Plan, Pod, PodSpec, PoolStatus, Requirement, Requirements, Snapshot,
-    Taint, TaintEffect, Undefined, audit, labels,
+    AffinityTerm, NodePool, ObjectName, Plan, Pod, PodSpec, PoolStatus, Reason, Requirement, Requirements,
+    Snapshot, Taint, TaintEffect, Undefined, audit, labels,
 };
 use planner::{PROVISION, decide};
 use proptest::prelude::*;
@@ -81,6 +81,33 @@ fn brute_force(snapshot: &Snapshot, spec: &PodSpec) -> Option<String> {
     None
 }
 
+/// The snapshot with the advice "raise limit cpu of NodePool default by 8 and limit memory by 4Gi" taken, and with the
+/// pool's limits lifted altogether.
+fn with_limits_raised(snapshot: &Snapshot, pool: &str, help: &str) -> (Snapshot, Snapshot) {
+    let (mut raised, mut lifted) = (snapshot.clone(), snapshot.clone());
+    let find =
+        |snapshot: &Snapshot| snapshot.cluster.pools.iter().position(|known| known.name == pool).unwrap();
+    let place = find(snapshot);
+    lifted.cluster.pools[place].limits = Default::default();
+    lifted.cluster.pools[place].price_limit = None;
+    let raised_pool = &mut raised.cluster.pools[place];
+    for part in help.trim_start_matches("raise limit ").split(" and limit ") {
+        let (resource, _) = part.split_once(' ').unwrap();
+        let (_, amount) = part.split_once(" by ").unwrap();
+        match resource {
+            labels::USD_PER_HOUR => {
+                let limit = raised_pool.price_limit.unwrap();
+                raised_pool.price_limit = Some(limit.plus(amount.parse().unwrap()));
+            }
+            _ => {
+                let limit = raised_pool.limits.get(resource).plus(amount.parse().unwrap());
+                raised_pool.limits.set(resource, limit);
+            }
+        }
+    }
+    (raised, lifted)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -116,6 +143,25 @@ proptest! {
             if !has_neighbours(pod, &snapshot) && pod.volumes.is_empty() {
                 prop_assert_eq!(brute_force(&snapshot, &pod.spec), None, "pod {}", name);
             }
+        }
+    }
+
+    #[test]
+    fn raising_limits_by_what_is_said_helps_all_that_it_can(snapshot in kit::snapshots()) {
+        let plan = decide(&snapshot, PROVISION);
+        let mut advice: BTreeMap<(&str, String), BTreeSet<&ObjectName>> = BTreeMap::new();
+        for entry in &plan.unschedulable {
+            if let Reason::Limits { pool, .. } = &*entry.reason {
+                let help = entry.reason.help().unwrap().to_string();
+                advice.entry((pool, help)).or_default().insert(&entry.pod);
+            }
+        }
+        for ((pool, help), pods) in advice {
+            let (raised, lifted) = with_limits_raised(&snapshot, pool, &help);
+            let (raised, lifted) = (decide(&raised, PROVISION), decide(&lifted, PROVISION));
+            let (left, hopeless) = (unschedulable(&raised), unschedulable(&lifted));
+            let unhelped: Vec<_> = pods.iter().filter(|pod| left.contains(*pod) && !hopeless.contains(*pod)).collect();
+            prop_assert!(unhelped.is_empty(), "{}: {:?}", help, unhelped);
         }
     }
 
