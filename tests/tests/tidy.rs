@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_folder_explains_itself() {
-        for parent in ["", "shared", "functions"] {
+        for parent in ["", "shared"] {
             let folder = root().join(parent);
             if !folder.exists() {
                 continue;
