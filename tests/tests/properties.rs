@@ -83,6 +83,7 @@ fn brute_force(snapshot: &Snapshot, spec: &PodSpec) -> Option<String> {
 
 /// The snapshot with the advice "raise limit cpu of NodePool default by 8 and limit memory by 4Gi" taken, and with the
 /// pool's limits lifted altogether.
+#[expect(clippy::unwrap_used, reason = "advice that can't be read fails the test")]
 fn with_limits_raised(snapshot: &Snapshot, pool: &str, help: &str) -> (Snapshot, Snapshot) {
     let (mut raised, mut lifted) = (snapshot.clone(), snapshot.clone());
     let find =
