@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use runtime::{Deadline, World};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
@@ -17,11 +18,12 @@ pub type Shared = Rc<Mutex<World>>;
 const RESERVE: Duration = Duration::from_secs(3);
 
 /// Serves a function that is handed events as they are.
-pub async fn serve<E, H, F>(handle: H) -> Result<(), Error>
+pub async fn serve<E, A, H, F>(handle: H) -> Result<(), Error>
 where
     E: DeserializeOwned + 'static,
+    A: Serialize + 'static,
     H: Fn(Shared, E, Deadline) -> F + Clone + 'static,
-    F: Future<Output = Result<(), Error>>,
+    F: Future<Output = Result<A, Error>>,
 {
     runtime::telemetry::start();
     let world = World::from_env().await?.shared();
@@ -39,15 +41,10 @@ where
     H: Fn(Shared, String, Deadline) -> F + Clone + 'static,
     F: Future<Output = Result<(), Error>>,
 {
-    runtime::telemetry::start();
-    let world = World::from_env().await?.shared();
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
-        let (handle, world) = (handle.clone(), world.clone());
-        async move {
-            let deadline = deadline(&event.context);
-            batch(event.payload.records, |body| Box::pin(handle(world.clone(), body, deadline))).await
-        }
-    }))
+    serve(move |world: Shared, event: SqsEvent, deadline| {
+        let handle = handle.clone();
+        async move { batch(event.records, |body| Box::pin(handle(world.clone(), body, deadline))).await }
+    })
     .await
 }
 

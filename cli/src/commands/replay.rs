@@ -60,8 +60,8 @@ pub fn run(args: &ReplayArgs, out: &mut Out) -> miette::Result<ExitCode> {
     let same = match &record.decision {
         Decision::Plan { steps, snapshot, plan } => {
             let steps = steps.iter().map(|step| {
-                serde_json::from_value(serde_json::Value::from(step.as_str()))
-                    .map_err(|_| ReplayError::Step { place: place.clone(), step: step.clone() })
+                planner::Step::from_name(step)
+                    .ok_or_else(|| ReplayError::Step { place: place.clone(), step: step.clone() })
             });
             let again = planner::decide(snapshot, &steps.collect::<Result<Vec<_>, _>>()?);
             show::plan::show(out, &again, snapshot)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::MicroUsd;
+use model::{Fnv1a, MicroUsd};
 use serde::{Deserialize, Serialize};
 
 /// The instance types of one Region at one moment.
@@ -144,16 +144,12 @@ impl Ec2Catalogue {
             let Some(MicroUsd(on_demand)) = kind.on_demand else { continue };
             if kind.usage_classes.iter().any(|class| class == "spot") {
                 for (zone, spot) in &mut kind.zones {
-                    let percent = 30 + fnv1a(&[kind.name.as_bytes(), b"/", zone.as_bytes()]) % 41;
+                    let mut hash = Fnv1a::default();
+                    hash.write(kind.name.bytes().chain([b'/']).chain(zone.bytes()));
+                    let percent = 30 + hash.value() % 41;
                     *spot = Some(MicroUsd((on_demand.saturating_mul(percent)).div_ceil(100)));
                 }
             }
         }
     }
-}
-
-/// FNV-1a, because it is the same on every machine and in every version.
-fn fnv1a(parts: &[&[u8]]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.iter());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use api::crd;
-use api::lower::{Object, Objects, PodObject, SharedSpecs, read_claim};
+use api::lower::{Object, Objects, PodObject, SharedSpecs, read_stored};
 
 use crate::slim::SlimPod;
 
@@ -105,7 +105,7 @@ pub(crate) struct KeptClaim {
 
 impl KeptClaim {
     pub(crate) fn from_value(value: &Value) -> Result<Self, String> {
-        let mut claim = read_claim(value)?;
+        let mut claim = read_stored::<crd::NodeClaim>(value)?;
         let version = take_version(&mut claim.metadata);
         let launched = claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
         if launched {

@@ -240,7 +240,7 @@ impl Cluster {
         let all: Vec<Value> = self.all(&Served::crd(Kind::Ec2NodeClass).path, "").await?;
         let (mut classes, mut faults) = (Vec::new(), BTreeMap::new());
         for value in all {
-            match lower::read_class(&value) {
+            match lower::read_stored(&value) {
                 Ok(class) => classes.push(class),
                 Err(why) => {
                     let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -254,7 +254,7 @@ impl Cluster {
     /// All NodePools that can be read; what is wrong with the others is told where they are decided about.
     pub async fn node_pools(&self) -> Result<Vec<crd::NodePool>, ClusterError> {
         let all: Vec<Value> = self.all(&Served::crd(Kind::NodePool).path, "").await?;
-        Ok(all.iter().filter_map(|value| lower::read_pool(value).ok()).collect())
+        Ok(all.iter().filter_map(|value| lower::read_stored(value).ok()).collect())
     }
 
     /// An EC2NodeClass.
@@ -263,7 +263,7 @@ impl Cluster {
         let found: Option<Value> = self.get(path.clone()).await?;
         let unreadable =
             |message: String| ClusterError::Unreadable { what: format!("reading {path}"), message };
-        found.map(|value| lower::read_class(&value).map_err(unreadable)).transpose()
+        found.map(|value| lower::read_stored(&value).map_err(unreadable)).transpose()
     }
 
     async fn claims_by_name(&self, names: BTreeSet<String>) -> Result<Vec<Claim>, ClusterError> {
@@ -403,7 +403,7 @@ impl Cluster {
 }
 
 fn claim(value: &Value, path: &str) -> Result<Claim, ClusterError> {
-    let read = lower::read_claim(value).and_then(|claim| lower::claim(&claim));
+    let read = lower::read_stored(value).and_then(|claim| lower::claim(&claim));
     read.map_err(|message| {
         let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         ClusterError::Unreadable { what: format!("reading {path}/{name}"), message }

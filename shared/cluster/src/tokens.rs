@@ -53,7 +53,6 @@ type AskCredentials = Box<dyn Fn() -> BoxFuture<'static, Result<Credentials, Cau
 struct Eks {
     cluster: String,
     region: String,
-    sts: String,
     credentials: AskCredentials,
     /// The last token, and when it was made.
     made: Mutex<Option<(String, Timestamp)>>,
@@ -65,26 +64,15 @@ impl Tokens {
         Self(Source::Fixed(token.into()))
     }
 
-    /// Tokens of the EKS cluster `cluster`, signed with credentials that outlive the process, as those of a Lambda
-    /// sandbox do.
-    pub fn eks(cluster: &str, region: &str, credentials: Credentials) -> Self {
-        Self::eks_with(cluster, region, &sts(region), move || {
-            let credentials = credentials.clone();
-            Box::pin(async move { Ok(credentials) })
-        })
-    }
-
-    /// Tokens of the EKS cluster `cluster`, signed for the STS endpoint `sts` with what `credentials` gives each time.
-    pub fn eks_with(
+    /// Tokens of the EKS cluster `cluster`, signed with what `credentials` gives each time.
+    pub fn eks(
         cluster: &str,
         region: &str,
-        sts: &str,
         credentials: impl Fn() -> BoxFuture<'static, Result<Credentials, Cause>> + Send + Sync + 'static,
     ) -> Self {
         Self(Source::Eks(Arc::new(Eks {
             cluster: cluster.to_owned(),
             region: region.to_owned(),
-            sts: sts.trim_end_matches('/').to_owned(),
             credentials: Box::new(credentials),
             made: Mutex::new(None),
         })))
@@ -104,7 +92,7 @@ impl Tokens {
         }
         let failed = |source: Cause| ClusterError::Token { cluster: eks.cluster.clone(), source };
         let credentials = (eks.credentials)().await.map_err(failed)?;
-        let url = presign(&eks.cluster, &eks.region, &eks.sts, &credentials, now).map_err(failed)?;
+        let url = presign(&eks.cluster, &eks.region, &credentials, now).map_err(failed)?;
         let token = format!("k8s-aws-v1.{}", BASE64_URL_SAFE_NO_PAD.encode(url));
         *made = Some((token.clone(), now));
         Ok(token)
@@ -125,14 +113,8 @@ fn sts(region: &str) -> String {
 }
 
 /// A GetCallerIdentity request for one cluster, signed in its query.
-fn presign(
-    cluster: &str,
-    region: &str,
-    sts: &str,
-    credentials: &Credentials,
-    now: Timestamp,
-) -> Result<String, Cause> {
-    let url = format!("{sts}/?Action=GetCallerIdentity&Version=2011-06-15");
+fn presign(cluster: &str, region: &str, credentials: &Credentials, now: Timestamp) -> Result<String, Cause> {
+    let url = format!("{}/?Action=GetCallerIdentity&Version=2011-06-15", sts(region));
     let identity = aws_credential_types::Credentials::new(
         &credentials.access_key_id,
         &credentials.secret_access_key,
@@ -182,7 +164,7 @@ mod tests {
     fn a_request_for_one_cluster_at_one_time_is_always_the_same() {
         let url = |session, cluster| {
             let now = at("2026-06-01T12:00:00Z");
-            presign(cluster, "eu-west-1", "https://sts.eu-west-1.amazonaws.com", &credentials(session), now)
+            presign(cluster, "eu-west-1", &credentials(session), now)
         };
         // The signatures are those of an implementation that shares nothing with this one.
         let table = [
@@ -216,7 +198,7 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_kept_for_fourteen_minutes() {
         static ASKED: AtomicUsize = AtomicUsize::new(0);
-        let tokens = Tokens::eks_with("blue", "eu-west-1", &sts("eu-west-1"), || {
+        let tokens = Tokens::eks("blue", "eu-west-1", || {
             ASKED.fetch_add(1, Ordering::Relaxed);
             Box::pin(async { Ok(credentials(None)) })
         });
@@ -233,7 +215,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_credentials_there_is_no_token() {
-        let tokens = Tokens::eks_with("blue", "eu-west-1", &sts("eu-west-1"), || {
+        let tokens = Tokens::eks("blue", "eu-west-1", || {
             Box::pin(async { Err("no credentials in the environment".into()) })
         });
         let error = tokens.token(at("2026-06-01T12:00:00Z")).await.unwrap_err();

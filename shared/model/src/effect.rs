@@ -330,6 +330,27 @@ impl ConditionStatus {
     }
 }
 
+/// What the condition `Ready` is, by the conditions it sums up: status, reason and message. One that is not of the
+/// object's present generation counts as not known, whatever its status.
+pub fn readiness<'a>(
+    dependents: impl IntoIterator<Item = (&'a str, ConditionStatus, bool)>,
+) -> (ConditionStatus, &'static str, String) {
+    let mut missing = Vec::new();
+    let mut failed = false;
+    for (kind, status, current) in dependents {
+        if status != ConditionStatus::True || !current {
+            missing.push(format!("{kind}={}", status.as_str()));
+            failed |= status == ConditionStatus::False && current;
+        }
+    }
+    let (status, reason) = match (missing.is_empty(), failed) {
+        (true, _) => (ConditionStatus::True, "Ready"),
+        (false, true) => (ConditionStatus::False, "UnhealthyDependents"),
+        (false, false) => (ConditionStatus::Unknown, "ReconcilingDependents"),
+    };
+    (status, reason, missing.join(", "))
+}
+
 /// One condition of an object.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

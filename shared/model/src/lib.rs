@@ -7,6 +7,7 @@ pub mod audit;
 pub mod catalogue;
 pub mod cluster;
 pub mod effect;
+pub mod hash;
 pub mod interruption;
 pub mod labels;
 pub mod lifecycle;
@@ -30,8 +31,9 @@ pub use cluster::{
 };
 pub use effect::{
     Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, NodeChange,
-    NodeClaimDraft, ObjectRef,
+    NodeClaimDraft, ObjectRef, readiness,
 };
+pub use hash::Fnv1a;
 pub use interruption::{InterruptionSnapshot, Notice, NoticeKind};
 pub use lifecycle::{
     Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,

@@ -11,14 +11,12 @@ mod provision;
 use std::sync::Arc;
 
 use model::{Funnel, ObjectName, Plan, Snapshot};
-use serde::{Deserialize, Serialize};
 
 pub use interruption::interrupt;
 pub use lifecycle::{Wants, care, launch_group, sweep, wants};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     /// Room for pending pods.
     Provision,
@@ -33,6 +31,11 @@ impl Step {
             Self::Provision => "provision",
             Self::Emptiness => "emptiness",
         }
+    }
+
+    /// The step of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Provision, Self::Emptiness].into_iter().find(|known| known.name() == name)
     }
 }
 

@@ -35,7 +35,7 @@ impl World {
                     return Ok(());
                 }
                 Leased::Held { .. } => {
-                    let wait = Deadline::after(PATIENCE).or_earlier(deadline);
+                    let wait = Deadline::after(PATIENCE).min(deadline);
                     tokio::time::sleep_until(wait.instant()).await;
                 }
             }

@@ -12,15 +12,13 @@ use jiff::Timestamp;
 use model::{Avoided, Instance, LaunchAnswer, LaunchFailure, LaunchFailureKind, LaunchOrder};
 
 use crate::error::RunError;
-use crate::world::World;
+use crate::world::{Launchable, World};
 
 /// Tokens for an EKS cluster, signed with whatever credentials the process has at the time.
 pub(crate) fn tokens(cloud: &Cloud, name: &str) -> Result<Tokens, RunError> {
     let region = cloud.region().to_owned();
-    let suffix = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    let sts = format!("https://sts.{region}.{suffix}");
     let provider = cloud.credentials();
-    Ok(Tokens::eks_with(name, &region, &sts, move || {
+    Ok(Tokens::eks(name, &region, move || {
         let provider = provider.clone();
         Box::pin(async move {
             let (access_key_id, secret_access_key, session_token) = provider.get().await?;
@@ -29,13 +27,13 @@ pub(crate) fn tokens(cloud: &Cloud, name: &str) -> Result<Tokens, RunError> {
     }))
 }
 
-/// Machines by launch group and by id, and whether that is all of them.
+/// Machines by launch group and by id: all of them, or an error.
 pub(crate) async fn instances(
     cloud: &Cloud,
     cluster: &str,
     groups: &BTreeSet<String>,
     provider_ids: &BTreeSet<String>,
-) -> Result<(Vec<Instance>, bool), RunError> {
+) -> Result<Vec<Instance>, RunError> {
     let groups: Vec<String> = groups.iter().cloned().collect();
     let ids: Vec<String> = provider_ids.iter().filter_map(|id| instance_id(id)).map(str::to_owned).collect();
     let mut found = BTreeMap::new();
@@ -49,13 +47,13 @@ pub(crate) async fn instances(
             found.insert(machine.instance.id.clone(), machine.instance);
         }
     }
-    Ok((found.into_values().collect(), true))
+    Ok(found.into_values().collect())
 }
 
-/// All machines of a cluster; a listing that fails half-way is an error, so what comes is all of them.
-pub(crate) async fn all_instances(cloud: &Cloud, cluster: &str) -> Result<(Vec<Instance>, bool), RunError> {
+/// All machines of a cluster, or an error.
+pub(crate) async fn all_instances(cloud: &Cloud, cluster: &str) -> Result<Vec<Instance>, RunError> {
     let machines = cloud.instances_of_cluster(cluster).await?;
-    Ok((machines.into_iter().map(|machine| machine.instance).collect(), true))
+    Ok(machines.into_iter().map(|machine| machine.instance).collect())
 }
 
 /// Ends a machine; one that is gone is as good as ended.
@@ -93,28 +91,24 @@ pub(crate) async fn launch(
     order: &LaunchOrder,
 ) -> Result<(LaunchAnswer, Vec<Instance>), RunError> {
     let site = world.sites.get(name);
-    let class = site.and_then(|site| site.classes.get(&order.node_class.name));
-    let (Some(site), Some(class), Some(catalogue)) = (site, class, world.catalogue_known()) else {
+    let seen = site.and_then(|site| site.classes.get(&order.node_class.name));
+    let (Some(site), Some(seen), Some(catalogue)) = (site, seen, world.catalogue_known()) else {
         return Ok(rejected(order, "NodeClassNotReady", "the EC2NodeClass has not been read"));
     };
-    let (shape, _) = api::lower::class_shape(class);
-    let types = catalog::resolve(&catalogue, &shape);
+    let Launchable { class, shape, types } = seen;
     let status = class.status.clone().unwrap_or_default();
-    let mut sorted = machines(&order.offers, &catalogue, &shape, &types, &status.amis);
+    let mut sorted = machines(&order.offers, &catalogue, shape, types, &status.amis);
     for machine in &mut sorted.machines {
-        match user_data(&site.eks.cluster, class, &shape, order, machine) {
+        match user_data(&site.eks.cluster, class, shape, order, machine) {
             Ok(text) => machine.user_data = text,
             Err(message) => return Ok(rejected(order, "UserDataInvalid", &message)),
         }
     }
-    let avoided = world.avoided().await?;
-    let closed_subnets = avoided
-        .into_iter()
-        .filter_map(|what| match what {
-            Avoided::Subnet(id) => Some(id),
-            _ => None,
-        })
-        .collect();
+    let closed_subnets = site.avoided.iter().filter_map(|what| match what {
+        Avoided::Subnet(id) => Some(id.clone()),
+        _ => None,
+    });
+    let closed_subnets = closed_subnets.collect();
     let ids: Vec<String> = status.subnets.iter().map(|subnet| subnet.id.clone()).collect();
     let subnets = world.cloud.subnets_by_id(&ids).await?;
     let request = LaunchRequest {
@@ -123,7 +117,7 @@ pub(crate) async fn launch(
         ipv6: site.eks.cluster.ip_family == cloud::user_data::IpFamily::Ipv6,
         order,
         class,
-        shape: &shape,
+        shape,
         machines: &sorted.machines,
         subnets: &subnets,
         closed_subnets: &closed_subnets,

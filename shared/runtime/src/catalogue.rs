@@ -77,7 +77,11 @@ impl World {
         }
         for (class, types) in &mut snapshot.catalogue.types {
             if !avoided.is_empty() {
-                avoid(Arc::make_mut(types).as_mut_slice(), &avoided, self.sites[name].classes.get(class));
+                avoid(
+                    Arc::make_mut(types).as_mut_slice(),
+                    &avoided,
+                    self.sites[name].classes.get(class).map(|known| &known.class),
+                );
             }
         }
         Ok(snapshot)

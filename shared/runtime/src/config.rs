@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use jiff::SignedDuration;
 use model::{MicroUsd, MinValuesPolicy, PreferencePolicy, Settings};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// All of it, checked.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -50,31 +51,12 @@ pub struct ClusterConfig {
     /// A kubeconfig in place of EKS's own access, for a local run.
     pub kubeconfig: Option<PathBuf>,
     /// `Respect` or `Ignore`.
-    pub preference_policy: Preference,
+    pub preference_policy: PreferencePolicy,
     /// `Strict` or `BestEffort`.
-    pub min_values_policy: MinValues,
+    pub min_values_policy: MinValuesPolicy,
     /// What a node costs beside its instance, in dollars an hour.
-    pub usd_per_node_hour: String,
-}
-
-/// `preferencePolicy`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize)]
-pub enum Preference {
-    /// Requirements, until they stand in the way.
-    #[default]
-    Respect,
-    /// Nothing.
-    Ignore,
-}
-
-/// `minValuesPolicy`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize)]
-pub enum MinValues {
-    /// No node.
-    #[default]
-    Strict,
-    /// A node with as many values as there are.
-    BestEffort,
+    #[serde(deserialize_with = "dollars")]
+    pub usd_per_node_hour: MicroUsd,
 }
 
 /// Why the environment can't be used.
@@ -176,17 +158,20 @@ impl ClusterConfig {
     /// How its decisions are taken.
     pub fn settings(&self) -> Settings {
         Settings {
-            preferences: match self.preference_policy {
-                Preference::Respect => PreferencePolicy::Respect,
-                Preference::Ignore => PreferencePolicy::Ignore,
-            },
-            min_values: match self.min_values_policy {
-                MinValues::Strict => MinValuesPolicy::Strict,
-                MinValues::BestEffort => MinValuesPolicy::BestEffort,
-            },
-            fee_per_node: self.usd_per_node_hour.parse().unwrap_or(MicroUsd::ZERO),
+            preferences: self.preference_policy,
+            min_values: self.min_values_policy,
+            fee_per_node: self.usd_per_node_hour,
         }
     }
+}
+
+/// An amount as text; nothing is no dollars.
+fn dollars<'de, D: Deserializer<'de>>(input: D) -> Result<MicroUsd, D::Error> {
+    let text = String::deserialize(input)?;
+    if text.is_empty() {
+        return Ok(MicroUsd::ZERO);
+    }
+    text.parse().map_err(|_| D::Error::custom(format!("usdPerNodeHour {text:?} is no amount of dollars")))
 }
 
 fn clusters(value: String) -> Result<BTreeMap<String, ClusterConfig>, ConfigError> {
@@ -204,15 +189,6 @@ fn clusters(value: String) -> Result<BTreeMap<String, ClusterConfig>, ConfigErro
         serde_json::from_str(&value).map_err(|cause| invalid(&value, cause.to_string()))?;
     if clusters.is_empty() {
         return Err(invalid(&value, "it names no cluster".to_owned()));
-    }
-    for (cluster, config) in &clusters {
-        let fee = &config.usd_per_node_hour;
-        if !fee.is_empty() && fee.parse::<MicroUsd>().is_err() {
-            return Err(invalid(
-                &value,
-                format!("{cluster}: usdPerNodeHour {fee:?} is no amount of dollars"),
-            ));
-        }
     }
     Ok(clusters)
 }

@@ -19,11 +19,6 @@ impl Deadline {
         Self(Instant::now() + Duration::try_from(span).unwrap_or_default())
     }
 
-    /// The earlier of two.
-    pub fn or_earlier(self, other: Self) -> Self {
-        self.min(other)
-    }
-
     /// What is left.
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())

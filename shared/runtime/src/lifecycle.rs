@@ -1,7 +1,6 @@
 //! NodeClaims become nodes, and nodes go.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use api::crd::Ec2NodeClass;
 use api::record::Decision;
@@ -14,7 +13,7 @@ use crate::aws;
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::message::Tend;
-use crate::world::World;
+use crate::world::{Launchable, World};
 
 /// So many looks a run at most; what is left then is looked at by the next message.
 const ROUNDS: usize = 10;
@@ -90,14 +89,20 @@ impl World {
         let wants = planner::wants(&parts.claims, &parts.nodes, &parts.orphans);
         let mut classes = BTreeMap::new();
         let mut types = BTreeMap::new();
-        for class in &wants.classes {
-            let Some(found) = self.site(name).await?.cluster.node_class(class).await? else { continue };
-            types.insert(class.clone(), self.types(&found).await?);
-            classes.insert(class.clone(), launch_class(&found));
-            self.site(name).await?.classes.insert(class.clone(), found);
+        if !wants.classes.is_empty() {
+            let catalogue = self.catalogue().await?;
+            let avoided = self.avoided().await?;
+            let site = self.site(name).await?;
+            for class in &wants.classes {
+                let Some(found) = site.cluster.node_class(class).await? else { continue };
+                let found = Launchable::new(found, &catalogue, &avoided);
+                types.insert(class.clone(), found.types.clone());
+                classes.insert(class.clone(), launch_class(&found.class));
+                site.classes.insert(class.clone(), found);
+            }
+            site.avoided = avoided;
         }
-        let (mut instances, instances_known) =
-            aws::instances(&self.cloud, name, &wants.groups, &wants.provider_ids).await?;
+        let mut instances = aws::instances(&self.cloud, name, &wants.groups, &wants.provider_ids).await?;
         for instance in &launched.instances {
             if !instances.iter().any(|known| known.id == instance.id) {
                 instances.push(instance.clone());
@@ -111,7 +116,8 @@ impl World {
             pods: parts.pods,
             attachments: parts.attachments,
             instances,
-            instances_known,
+            // A listing that fails half-way is an error.
+            instances_known: true,
             types,
             classes,
             launches: launched.answers.clone(),
@@ -119,24 +125,15 @@ impl World {
         })
     }
 
-    /// What can be bought for a class now.
-    async fn types(&mut self, class: &Ec2NodeClass) -> Result<Arc<Vec<model::InstanceType>>, RunError> {
-        let catalogue = self.catalogue().await?;
-        let (shape, _) = api::lower::class_shape(class);
-        let mut types = catalog::resolve(&catalogue, &shape);
-        let avoided = self.avoided().await?;
-        crate::catalogue::avoid(&mut types, &avoided, Some(class));
-        Ok(Arc::new(types))
-    }
-
     /// Finds what has been lost, on either side, and has everything that isn't at rest looked after.
     async fn sweep(&mut self, name: &str) -> Result<(), RunError> {
         // Machines first: one that is younger than the list of NodeClaims would look like nobody's.
         self.site(name).await?;
-        let (instances, complete) = aws::all_instances(&self.cloud, name).await?;
+        let instances = aws::all_instances(&self.cloud, name).await?;
         let cluster = self.site(name).await?.cluster.clone();
         let (claims, nodes) = (cluster.claims().await?, cluster.nodes().await?);
-        let snapshot = SweepSnapshot { now: Timestamp::now(), claims, nodes, instances, complete };
+        // Lists that fail half-way are errors.
+        let snapshot = SweepSnapshot { now: Timestamp::now(), claims, nodes, instances, complete: true };
         let care = planner::sweep(&snapshot);
         self.count_care(name, &care);
         let acted = self.act(name, &care.effects).await?;

@@ -12,7 +12,7 @@ use crate::world::World;
 impl World {
     /// Looks for pending pods, and goes on looking for as long as the linger says.
     pub async fn provision(&mut self, name: &str, deadline: Deadline) -> Result<(), RunError> {
-        let linger = Deadline::after(self.config.batching.linger).or_earlier(deadline);
+        let linger = Deadline::after(self.config.batching.linger).min(deadline);
         let result = self.watch(name, linger, deadline).await;
         self.rest(name);
         result
@@ -40,9 +40,9 @@ impl World {
     /// Waits until no more pods come: one decision about a hundred pods is better than a hundred about one.
     async fn batch(&mut self, name: &str, deadline: Deadline) -> Result<(), RunError> {
         let batching = self.config.batching;
-        let longest = Deadline::after(batching.longest).or_earlier(deadline);
+        let longest = Deadline::after(batching.longest).min(deadline);
         loop {
-            let idle = Deadline::after(batching.idle).or_earlier(longest);
+            let idle = Deadline::after(batching.idle).min(longest);
             let changed = self.site(name).await?.observer.changed(idle.instant()).await?;
             if changed.pending == 0 && idle.is_over() || longest.is_over() {
                 return Ok(());

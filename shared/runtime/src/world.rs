@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use api::crd::Ec2NodeClass;
+use catalog::{ClassShape, Ec2Catalogue};
 use cloud::Cloud;
 use cloud::eks::EksFacts;
 use cluster::{Access, ClaimIndex, Cluster, Observer};
 use jiff::Timestamp;
+use model::{Avoided, InstanceType};
 use tokio::sync::Mutex;
 
 use crate::aws;
-use crate::catalogue::Known;
+use crate::catalogue::{Known, avoid};
 use crate::config::Config;
 use crate::error::RunError;
 use crate::hints::Hints;
@@ -36,10 +39,28 @@ pub(crate) struct Site {
     pub(crate) observer: Observer,
     /// How NodeClaims are found.
     pub(crate) index: ClaimIndex,
-    /// EC2NodeClasses as last read, for launches.
-    pub(crate) classes: BTreeMap<String, Ec2NodeClass>,
+    /// EC2NodeClasses as the last look saw them, for its launches.
+    pub(crate) classes: BTreeMap<String, Launchable>,
+    /// What that look found is not to be bought.
+    pub(crate) avoided: Vec<Avoided>,
     /// How machines reach the API server.
     pub(crate) eks: EksFacts,
+}
+
+/// An EC2NodeClass with what can be bought for it.
+pub(crate) struct Launchable {
+    pub(crate) class: Ec2NodeClass,
+    pub(crate) shape: ClassShape,
+    pub(crate) types: Arc<Vec<InstanceType>>,
+}
+
+impl Launchable {
+    pub(crate) fn new(class: Ec2NodeClass, catalogue: &Ec2Catalogue, avoided: &[Avoided]) -> Self {
+        let (shape, _) = api::lower::class_shape(&class);
+        let mut types = catalog::resolve(catalogue, &shape);
+        avoid(&mut types, avoided, Some(&class));
+        Self { class, shape, types: Arc::new(types) }
+    }
 }
 
 impl World {
@@ -107,6 +128,7 @@ impl World {
             index: ClaimIndex::new(&cluster),
             cluster,
             classes: BTreeMap::new(),
+            avoided: Vec::new(),
             eks,
         })
     }

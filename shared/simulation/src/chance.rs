@@ -1,5 +1,7 @@
 //! What would be chance in a real cluster: a stream of numbers that follows from a seed.
 
+use model::Fnv1a;
+
 /// Splitmix64: small, and good enough for delays and ties.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
@@ -8,11 +10,9 @@ impl Chance {
     /// The stream of `seed` for one purpose. Each purpose has its own, so that a longer boot doesn't change which jobs
     /// come.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        // FNV-1a.
-        let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self(seed ^ hash)
+        let mut hash = Fnv1a::default();
+        hash.write(purpose.bytes());
+        Self(seed ^ hash.value())
     }
 
     fn next(&mut self) -> u64 {

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use model::{Note, ObjectName, Phase};
+use serde::de::DeserializeOwned;
 
 use super::draft::{Draft, PodEntry};
 use super::objects::{Entry, Objects, name_of};
@@ -166,24 +167,10 @@ impl Objects {
     }
 }
 
-/// A NodeClaim from an API server, which may know fields that are not known here.
-pub fn read_claim(value: &serde_json::Value) -> Result<crd::NodeClaim, String> {
+/// An object of ours from an API server, which may know fields that are not known here.
+pub fn read_stored<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, String> {
     crate::read::read_as(value)
-        .map(|(claim, _)| claim)
-        .map_err(|fault| format!("{}: {}", fault.path, fault.message))
-}
-
-/// An EC2NodeClass from an API server, which may know fields that are not known here.
-pub fn read_class(value: &serde_json::Value) -> Result<crd::Ec2NodeClass, String> {
-    crate::read::read_as(value)
-        .map(|(class, _)| class)
-        .map_err(|fault| format!("{}: {}", fault.path, fault.message))
-}
-
-/// A NodePool from an API server, which may know fields that are not known here.
-pub fn read_pool(value: &serde_json::Value) -> Result<crd::NodePool, String> {
-    crate::read::read_as(value)
-        .map(|(pool, _)| pool)
+        .map(|(object, _)| object)
         .map_err(|fault| format!("{}: {}", fault.path, fault.message))
 }
 

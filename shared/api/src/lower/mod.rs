@@ -32,7 +32,7 @@ mod workloads;
 pub use class::class_shape;
 pub use defaults::{DefaultSpread, DefaultSpreadError};
 pub use error::{InputFault, LowerError};
-pub use live::{Object, PodObject, SharedSpecs, read_claim, read_class, read_pool};
+pub use live::{Object, PodObject, SharedSpecs, read_stored};
 pub use objects::{Objects, Placed};
 pub use raise::{duration, node_claim, resources, taints};
 pub use single::{attachment, bound_pod, claim, claim_node, mounted_claims};

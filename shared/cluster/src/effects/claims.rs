@@ -229,7 +229,7 @@ pub(super) fn delete_options(uid: &str) -> Value {
 
 /// Whether two NodeClaims ask for the same, however they are spelt.
 fn same_intent(present: &Value, wanted: &Value) -> bool {
-    let read = |value: &Value| lower::read_claim(value).and_then(|claim| lower::claim(&claim)).ok();
+    let read = |value: &Value| lower::read_stored(value).and_then(|claim| lower::claim(&claim)).ok();
     let (Some(present), Some(wanted)) = (read(present), read(wanted)) else { return false };
     present.pool == wanted.pool
         && present.node_class == wanted.node_class

@@ -1,4 +1,4 @@
-//! EC2NodeClasses: what has been found for them, and held until nothing uses them.
+//! Statuses; and EC2NodeClasses, held until nothing uses them.
 
 use api::crd::Kind;
 use http::Method;
@@ -17,29 +17,17 @@ fn path(class: &str) -> String {
 }
 
 impl Cluster {
-    /// Writes fields of an EC2NodeClass's status, if the object still is at `version`.
-    pub async fn set_node_class_status(
+    /// Writes fields of an object's status, if it still is at `version`.
+    pub async fn set_status(
         &self,
-        class: &str,
+        kind: Kind,
+        name: &str,
         version: &str,
         status: &Value,
     ) -> Result<Observed, Refused> {
-        let what = format!("writing the status of EC2NodeClass {class}");
+        let what = format!("writing the status of {kind} {name}");
         let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
-        let path = format!("{}/status", path(class));
-        self.write(Method::PATCH, &path, MERGE, &body, &what).await.map(|_| Observed::Done)
-    }
-
-    /// Writes fields of a NodePool's status, if the object still is at `version`.
-    pub async fn set_node_pool_status(
-        &self,
-        pool: &str,
-        version: &str,
-        status: &Value,
-    ) -> Result<Observed, Refused> {
-        let what = format!("writing the status of NodePool {pool}");
-        let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
-        let path = format!("{}/{pool}/status", Served::crd(Kind::NodePool).path);
+        let path = format!("{}/{name}/status", Served::crd(kind).path);
         self.write(Method::PATCH, &path, MERGE, &body, &what).await.map(|_| Observed::Done)
     }
 

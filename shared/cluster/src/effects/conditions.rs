@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::ClaimChange;
+use model::{ClaimChange, ConditionStatus, readiness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,26 +90,18 @@ pub(super) fn changed(change: &ClaimChange, present: &Value) -> Option<Value> {
 
 /// What the dependents come to.
 fn root(all: &BTreeMap<String, Written>, generation: i64, now: Timestamp) -> Written {
-    let dependents = || DEPENDENTS.iter().filter_map(|kind| all.get(*kind));
-    let current = |written: &Written| written.observed_generation == Some(generation);
-    let healthy = |written: &Written| written.status == "True" && current(written);
-    let unhealthy: Vec<String> = dependents()
-        .filter(|written| !healthy(written))
-        .map(|written| format!("{}={}", written.r#type, written.status))
-        .collect();
-    let (status, reason) = if unhealthy.is_empty() {
-        ("True", ROOT)
-    } else if dependents().any(|written| written.status == "False" && current(written)) {
-        ("False", "UnhealthyDependents")
-    } else {
-        ("Unknown", "ReconcilingDependents")
-    };
+    let dependents = DEPENDENTS.iter().filter_map(|kind| all.get(*kind)).map(|written| {
+        let current = written.observed_generation == Some(generation);
+        (written.r#type.as_str(), ConditionStatus::from_name(&written.status), current)
+    });
+    let (status, reason, message) = readiness(dependents);
+    let status = status.as_str();
     let known = all.get(ROOT).filter(|known| known.status == status);
     Written {
         r#type: ROOT.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
-        message: unhealthy.join(", "),
+        message,
         last_transition_time: known.map_or_else(|| seconds(now), |known| known.last_transition_time.clone()),
         observed_generation: Some(generation),
     }

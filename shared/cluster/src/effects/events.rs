@@ -3,7 +3,7 @@
 use api::crd::Kind;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
-use model::{EventKind, ObjectRef};
+use model::{EventKind, Fnv1a, ObjectRef};
 use serde_json::{Value, json};
 
 use super::claims::seconds;
@@ -169,13 +169,11 @@ fn shortened(message: &str) -> &str {
 
 /// The same for the same reason and message about the same object.
 fn event_name(subject: &Subject, reason: &str, message: &str) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut hash = Fnv1a::default();
     for part in [subject.kind, subject.namespace.as_str(), subject.name.as_str(), reason, message] {
-        for byte in part.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        hash.write(part.bytes().chain([0]));
     }
     // A name has room for 253 characters.
     let name = &subject.name[..subject.name.len().min(200)];
-    format!("{}.{hash:016x}", name.trim_end_matches(['.', '-']))
+    format!("{}.{:016x}", name.trim_end_matches(['.', '-']), hash.value())
 }

@@ -1,5 +1,6 @@
 //! Events, and EC2NodeClasses.
 
+use api::crd::Kind;
 use cluster::Observed;
 use model::{Effect, EventKind, ObjectName, ObjectRef};
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ async fn a_class_is_written_as_it_was_read_and_held_by_its_uid() {
     let status_of = json!({ "amis": [] });
     let body = json!({ "metadata": { "resourceVersion": "5" }, "status": status_of });
     let server = Server::expecting([on(&format!("PATCH {path}/status"), 200, json!({})).with(body)]);
-    let observed = server.cluster().set_node_class_status("default", "5", &status_of).await.unwrap();
+    let observed = server.cluster().set_status(Kind::Ec2NodeClass, "default", "5", &status_of).await.unwrap();
     assert_eq!(observed, Observed::Done);
     server.done();
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Care, Claim, ClaimChange, Condition, ConditionStatus, Effect, EventKind, ObjectRef};
+use model::{Care, Claim, ClaimChange, Condition, ConditionStatus, Effect, EventKind, ObjectRef, readiness};
 
 use super::{INITIALIZED, LAUNCHED, READY, REGISTERED, pace};
 
@@ -196,28 +196,18 @@ impl<'a> Work<'a> {
         for kind in DEPENDENTS {
             all.entry(kind.to_owned()).or_insert_with(|| unknown("AwaitingReconciliation"));
         }
-        let mut missing = Vec::new();
-        let mut status = ConditionStatus::True;
-        for kind in DEPENDENTS {
-            let is = all.get(kind).map_or(ConditionStatus::Unknown, |condition| condition.status);
-            if is != ConditionStatus::True {
-                missing.push(format!("{kind}={}", is.as_str()));
-                let worse = status == ConditionStatus::True || is == ConditionStatus::False;
-                status = if worse { is } else { status };
-            }
-        }
-        let reason = match status {
-            ConditionStatus::True => READY,
-            ConditionStatus::False => "UnhealthyDependents",
-            ConditionStatus::Unknown => "ReconcilingDependents",
-        };
+        // All are brought to the present generation below.
+        let (status, reason, message) = readiness(
+            DEPENDENTS
+                .map(|kind| (kind, all.get(kind).map_or(ConditionStatus::Unknown, |it| it.status), true)),
+        );
         let ready = all.entry(READY.to_owned()).or_insert_with(|| unknown(""));
         if ready.status != status {
             ready.since = self.now;
         }
         ready.status = status;
         reason.clone_into(&mut ready.reason);
-        ready.message = missing.join(", ");
+        ready.message = message;
         all.values_mut().for_each(|condition| condition.generation = claim.generation);
         all
     }

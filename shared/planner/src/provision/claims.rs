@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use model::{
-    CapacityType, Effect, InstanceType, MinValuesPolicy, NodeClaimDraft, Offer, Plan, PlannedNode,
+    CapacityType, Effect, Fnv1a, InstanceType, MinValuesPolicy, NodeClaimDraft, Offer, Plan, PlannedNode,
     Requirement, Requirements, Resources, Snapshot, labels,
 };
 
@@ -232,7 +232,7 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
 
 /// The name of a launch group: of its NodeClaims, and of the moment, since names come back and launches must not.
 fn group<'a>(snapshot: &Snapshot, names: impl Iterator<Item = &'a str>) -> String {
-    let mut hash = Fnv::default();
+    let mut hash = Words::default();
     hash.write(&snapshot.now.to_string());
     names.for_each(|name| hash.write(name));
     hash.text(12)
@@ -320,7 +320,7 @@ fn requirements(universe: &Universe, template: &Template, offers: &[Offer], bin:
 
 /// Pool and a hash of what the node is for: the same intent has the same name.
 fn name(pool: &str, pods: &[model::ObjectName], offers: &[Offer], taken: &mut BTreeSet<String>) -> String {
-    let mut hash = Fnv::default();
+    let mut hash = Words::default();
     hash.write(pool);
     for pod in pods {
         hash.write(&pod.namespace);
@@ -340,26 +340,19 @@ fn name(pool: &str, pods: &[model::ObjectName], offers: &[Offer], taken: &mut BT
     }
 }
 
-/// FNV-1a, 64 bits: stable over builds and machines, which the standard library's hashers are not.
-struct Fnv(u64);
+/// A name made from words.
+#[derive(Default)]
+struct Words(Fnv1a);
 
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, text: &str) {
-        for byte in text.bytes().chain([0xff]) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+impl Words {
+    fn write(&mut self, word: &str) {
+        self.0.write(word.bytes().chain([0xff]));
     }
 
     /// So many characters, at most twelve, of an alphabet that no one misreads.
     fn text(&self, length: u32) -> String {
         const ALPHABET: &[u8; 32] = b"bcdfghjklmnpqrstvwxz0123456789ay";
-        let mixed = self.0 ^ (self.0 >> 29);
+        let mixed = self.0.value() ^ (self.0.value() >> 29);
         (0..length).map(|place| char::from(ALPHABET[(mixed >> (place * 5)) as usize & 31])).collect()
     }
 }

@@ -3,7 +3,7 @@
 mod pool;
 mod status;
 
-use api::crd::{Ec2NodeClass, Subnet};
+use api::crd::{Ec2NodeClass, Kind, Subnet};
 use cloud::images::ImageContext;
 use cloud::profiles::ProfileSpec;
 use cloud::{CloudError, Published};
@@ -78,7 +78,7 @@ impl World {
             let written = serde_json::to_value(&status).unwrap_or_default();
             let version = class.metadata.resource_version.as_deref().unwrap_or_default();
             let class = class.metadata.name.as_deref().unwrap_or_default();
-            if let Err(error) = cluster.set_node_class_status(class, version, &written).await {
+            if let Err(error) = cluster.set_status(Kind::Ec2NodeClass, class, version, &written).await {
                 tracing::warn!(%error, class, "status not written");
                 refused.push(error.to_string());
             }
@@ -88,7 +88,7 @@ impl World {
             let Some(status) = pool::status(&pool, &ready, now) else { continue };
             let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
             let pool = pool.metadata.name.as_deref().unwrap_or_default();
-            if let Err(error) = cluster.set_node_pool_status(pool, version, &status).await {
+            if let Err(error) = cluster.set_status(Kind::NodePool, pool, version, &status).await {
                 tracing::warn!(%error, pool, "status not written");
                 refused.push(error.to_string());
             }

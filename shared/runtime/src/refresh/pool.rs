@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use api::crd::{Ec2NodeClassStatus, NodePool};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use model::ConditionStatus;
 use serde_json::{Value, json};
 
 use super::status::{Verdict, dated, root};
@@ -18,17 +19,20 @@ pub(super) fn status(
     let class = &pool.spec.template.spec.node_class_ref.name;
     let kind = "NodeClassReady";
     let ready = match classes.get(class) {
-        None => {
-            Verdict::bad(kind, "False", "NodeClassNotFound", format!("EC2NodeClass {class} does not exist"))
-        }
+        None => Verdict::bad(
+            kind,
+            ConditionStatus::False,
+            "NodeClassNotFound",
+            format!("EC2NodeClass {class} does not exist"),
+        ),
         Some(status) => match status.conditions.iter().find(|known| known.type_ == "Ready") {
             Some(known) if known.status == "True" => Verdict::good(kind),
             Some(known) if known.status == "False" => {
-                Verdict::bad(kind, "False", &known.reason, known.message.clone())
+                Verdict::bad(kind, ConditionStatus::False, &known.reason, known.message.clone())
             }
             _ => Verdict::bad(
                 kind,
-                "Unknown",
+                ConditionStatus::Unknown,
                 "NodeClassReadinessUnknown",
                 format!("EC2NodeClass {class} is not judged yet"),
             ),

@@ -3,6 +3,7 @@
 use api::crd::{Ami, Ec2NodeClass, Ec2NodeClassStatus, SecurityGroup, Subnet};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use model::{ConditionStatus, readiness};
 
 /// What its selectors found in EC2; an error is told in the condition, and what was found before stays.
 pub(crate) struct Found {
@@ -19,17 +20,17 @@ pub(crate) struct Found {
 /// A condition before it has a time.
 pub(super) struct Verdict {
     kind: &'static str,
-    status: &'static str,
+    status: ConditionStatus,
     reason: String,
     message: String,
 }
 
 impl Verdict {
     pub(super) fn good(kind: &'static str) -> Self {
-        Self { kind, status: "True", reason: kind.to_owned(), message: String::new() }
+        Self { kind, status: ConditionStatus::True, reason: kind.to_owned(), message: String::new() }
     }
 
-    pub(super) fn bad(kind: &'static str, status: &'static str, reason: &str, message: String) -> Self {
+    pub(super) fn bad(kind: &'static str, status: ConditionStatus, reason: &str, message: String) -> Self {
         Self { kind, status, reason: reason.to_owned(), message }
     }
 }
@@ -45,11 +46,14 @@ pub(crate) fn status(
     let mut verdicts = Vec::new();
     let mut list = |kind, reason, what, result: Result<usize, String>| {
         verdicts.push(match result {
-            Ok(0) => {
-                Verdict::bad(kind, "False", reason, format!("{what} selector terms did not match any {what}"))
-            }
+            Ok(0) => Verdict::bad(
+                kind,
+                ConditionStatus::False,
+                reason,
+                format!("{what} selector terms did not match any {what}"),
+            ),
             Ok(_) => Verdict::good(kind),
-            Err(message) => Verdict::bad(kind, "Unknown", "ResolutionFailed", message),
+            Err(message) => Verdict::bad(kind, ConditionStatus::Unknown, "ResolutionFailed", message),
         });
     };
     let images = found.images.map(|images| status.amis = images).map(|()| status.amis.len());
@@ -68,7 +72,9 @@ pub(crate) fn status(
             status.instance_profile = Some(profile);
             Verdict::good("InstanceProfileReady")
         }
-        Err(message) => Verdict::bad("InstanceProfileReady", "Unknown", "ResolutionFailed", message),
+        Err(message) => {
+            Verdict::bad("InstanceProfileReady", ConditionStatus::Unknown, "ResolutionFailed", message)
+        }
     });
     verdicts.push(validation(&verdicts, invalid));
     verdicts.push(root(&verdicts));
@@ -81,13 +87,13 @@ pub(crate) fn status(
 fn validation(dependencies: &[Verdict], invalid: Option<String>) -> Verdict {
     let kind = "ValidationSucceeded";
     if let Some(message) = invalid {
-        return Verdict::bad(kind, "False", "InvalidSpec", message);
+        return Verdict::bad(kind, ConditionStatus::False, "InvalidSpec", message);
     }
-    match dependencies.iter().find(|verdict| verdict.status != "True") {
+    match dependencies.iter().find(|verdict| verdict.status != ConditionStatus::True) {
         None => Verdict::good(kind),
         Some(verdict) => Verdict::bad(
             kind,
-            if dependencies.iter().any(|verdict| verdict.status == "False") { "False" } else { "Unknown" },
+            readiness(dependencies.iter().map(|verdict| (verdict.kind, verdict.status, true))).0,
             "DependenciesNotReady",
             format!("{}: {}", verdict.kind, verdict.message),
         ),
@@ -95,18 +101,9 @@ fn validation(dependencies: &[Verdict], invalid: Option<String>) -> Verdict {
 }
 
 pub(super) fn root(dependents: &[Verdict]) -> Verdict {
-    let named: Vec<String> = dependents
-        .iter()
-        .filter(|verdict| verdict.status != "True")
-        .map(|verdict| format!("{}={}", verdict.kind, verdict.status))
-        .collect();
-    if named.is_empty() {
-        return Verdict::good("Ready");
-    }
-    let failed = dependents.iter().any(|verdict| verdict.status == "False");
-    let (status, reason) =
-        if failed { ("False", "UnhealthyDependents") } else { ("Unknown", "ReconcilingDependents") };
-    Verdict::bad("Ready", status, reason, named.join(", "))
+    let (status, reason, message) =
+        readiness(dependents.iter().map(|verdict| (verdict.kind, verdict.status, true)));
+    Verdict { kind: "Ready", status, reason: reason.to_owned(), message }
 }
 
 /// A condition's time moves only with its status.
@@ -116,13 +113,14 @@ pub(super) fn dated(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {
-    let before = old.iter().find(|known| known.type_ == verdict.kind && known.status == verdict.status);
+    let before =
+        old.iter().find(|known| known.type_ == verdict.kind && known.status == verdict.status.as_str());
     Condition {
         last_transition_time: before.map_or(Time(now), |known| known.last_transition_time.clone()),
         message: verdict.message,
         observed_generation: generation,
         reason: verdict.reason,
-        status: verdict.status.to_owned(),
+        status: verdict.status.as_str().to_owned(),
         type_: verdict.kind.to_owned(),
     }
 }
