@@ -24,3 +24,15 @@ bench:
 # The committed schema of case files, after a change of their format.
 schema:
     cargo run -q -p journeyman -- schema > shared/api/schema/case.json
+
+# The CustomResourceDefinitions that infra/ applies, after a change of the kinds.
+crds:
+    cargo run -q -p journeyman -- crds > infra/kubernetes/crds.yaml
+
+# The Terraform: format, validity, tests, linters.
+infra:
+    infra/check
+
+# The functions' zips for Lambda, in target/lambda/NAME/bootstrap.zip: `just package x86_64` for the other architecture.
+package arch="arm64":
+    infra/package {{arch}}
