@@ -113,6 +113,7 @@ fn pending(index: usize, spec: Arc<PodSpec>) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec,
     }

@@ -4,6 +4,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplateSpec, Service,
 };
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{Metadata, Resource};
@@ -378,6 +379,7 @@ core!(
     Namespace => Namespace,
     PersistentVolume => Volume,
     PersistentVolumeClaim => VolumeClaim,
+    PodDisruptionBudget => PodDisruptionBudget,
     Service => Service,
     StorageClass => StorageClass,
 );

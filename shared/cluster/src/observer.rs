@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use api::lower::{Objects, PodObject};
-use futures_util::future::{Either, select, try_join, try_join3, try_join4, try_join5};
+use futures_util::future::{Either, select, try_join3, try_join4, try_join5};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use model::ObjectName;
 use tokio::time::Instant;
@@ -36,6 +37,7 @@ pub struct Observer {
     csi_nodes: Watched<CSINode>,
     limit_ranges: Watched<LimitRange>,
     namespaces: Watched<Namespace>,
+    pdbs: Watched<PodDisruptionBudget>,
 }
 
 /// What is not at rest.
@@ -95,6 +97,7 @@ impl Observer {
             csi_nodes: Watched::new(""),
             limit_ranges: Watched::new(""),
             namespaces: Watched::new(""),
+            pdbs: Watched::new(""),
         }
     }
 
@@ -133,7 +136,7 @@ impl Observer {
             self.storage_classes.look(&cluster),
             self.csi_nodes.look(&cluster),
         );
-        try_join(workloads, storage).await?;
+        try_join3(workloads, storage, self.pdbs.look(&cluster)).await?;
         Ok(self.objects())
     }
 
@@ -194,6 +197,7 @@ impl Observer {
         self.csi_nodes.suspend();
         self.limit_ranges.suspend();
         self.namespaces.suspend();
+        self.pdbs.suspend();
     }
 
     /// Pods, Nodes and NodeClaims, up to date. NodeClaims are counted too: one that is not known yet would be bought
@@ -236,6 +240,7 @@ impl Observer {
         put(&self.pools, &mut objects);
         put(&self.classes, &mut objects);
         put(&self.namespaces, &mut objects);
+        put(&self.pdbs, &mut objects);
         put(&self.limit_ranges, &mut objects);
         put(&self.storage_classes, &mut objects);
         put(&self.volumes, &mut objects);

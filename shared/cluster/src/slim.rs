@@ -8,7 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use serde::Deserialize;
 
 /// The annotations that count.
-const ANNOTATIONS: [&str; 2] = [model::labels::DO_NOT_DISRUPT, "kubernetes.io/config.mirror"];
+const ANNOTATIONS: [&str; 3] =
+    [model::labels::DO_NOT_DISRUPT, model::labels::POD_DELETION_COST, "kubernetes.io/config.mirror"];
 
 /// A pod.
 #[derive(Deserialize)]

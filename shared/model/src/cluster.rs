@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::disruption::{ClassFacts, NodeFacts, PodDisruptionBudget};
 use crate::labels;
 use crate::money::MicroUsd;
 use crate::pod::{ObjectName, Pod, PodSpec};
@@ -25,6 +26,12 @@ pub struct Cluster {
     pub pods: Vec<Pod>,
     /// DaemonSets.
     pub daemon_sets: Vec<DaemonSet>,
+    /// PodDisruptionBudgets.
+    #[serde(default)]
+    pub pdbs: Vec<PodDisruptionBudget>,
+    /// What nodes may drift from, by class.
+    #[serde(default)]
+    pub classes: BTreeMap<String, ClassFacts>,
 }
 
 /// A node, or a NodeClaim on its way to being one.
@@ -60,9 +67,17 @@ pub struct Node {
     pub do_not_disrupt: bool,
     /// CSI driver to how many volumes can be attached.
     pub volume_limits: BTreeMap<String, u32>,
+    /// What bears on whether it may go.
+    #[serde(default)]
+    pub disruption: NodeFacts,
 }
 
 impl Node {
+    /// Whether it is on its way out: asked to go, or to go once its replacements are ready.
+    pub fn is_going(&self) -> bool {
+        self.deleting || self.disruption.mark.as_ref().is_some_and(|mark| !mark.replaced_by.is_empty())
+    }
+
     /// The pool it belongs to.
     pub fn pool(&self) -> Option<&str> {
         self.labels.get(labels::NODEPOOL).map(String::as_str)
@@ -142,6 +157,9 @@ pub struct NodePool {
     pub termination_grace_period: Option<SignedDuration>,
     /// When and how fast nodes may be given up.
     pub disruption: Disruption,
+    /// The hash of what its NodeClaims are made from.
+    #[serde(default)]
+    pub hash: Option<String>,
 }
 
 impl NodePool {

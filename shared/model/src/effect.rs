@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::CapacityType;
 use crate::cluster::NodeClassRef;
+use crate::disruption::DisruptionReason;
 use crate::plan::Offer;
 use crate::pod::ObjectName;
 use crate::requirements::Requirements;
@@ -28,6 +29,18 @@ pub enum Effect {
         uid: Option<String>,
         /// Why, in CamelCase; in snake_case it is the `reason` of metrics.
         reason: String,
+    },
+    /// Say of a NodeClaim and its Node that they are to go, so that nothing new comes and the next run knows: the taint
+    /// `karpenter.sh/disrupted`, the condition DisruptionReason, and what replaces it.
+    MarkDisrupted(Box<MarkOrder>),
+    /// Take that back.
+    UnmarkDisrupted {
+        /// The NodeClaim.
+        claim: String,
+        /// Its uid, where known.
+        uid: Option<String>,
+        /// Its Node, if there is one.
+        node: Option<String>,
     },
     /// Ask the cloud for the machines of NodeClaims that are alike.
     Launch(Arc<LaunchOrder>),
@@ -127,6 +140,24 @@ pub enum Effect {
         /// A sentence.
         message: String,
     },
+}
+
+/// What to write to a NodeClaim, and its Node, that is to go.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkOrder {
+    /// The NodeClaim.
+    pub claim: String,
+    /// Its uid, where known.
+    pub uid: Option<String>,
+    /// Its Node, if there is one.
+    pub node: Option<String>,
+    /// Why.
+    pub reason: DisruptionReason,
+    /// The NodeClaims that replace it, in name order.
+    pub replaced_by: Vec<String>,
+    /// When this was decided.
+    pub since: Timestamp,
 }
 
 /// What not to buy from for a while.

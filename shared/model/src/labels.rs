@@ -54,6 +54,20 @@ pub const LAUNCH_GROUP: &str = "journeyman.dev/launch-group";
 pub const LAUNCH_ATTEMPT: &str = "journeyman.dev/launch-attempt";
 /// Annotation: when the cloud takes the machine away.
 pub const INTERRUPTION_DEADLINE: &str = "journeyman.dev/interruption-deadline";
+/// Annotation: the NodeClaims that replace this one, by comma.
+pub const REPLACED_BY: &str = "journeyman.dev/replaced-by";
+/// Annotation: since when a NodeClaim is to go.
+pub const DISRUPTED_SINCE: &str = "journeyman.dev/disrupted-since";
+/// Annotation: the hash of what a NodeClaim was made from, or a pool's.
+pub const NODEPOOL_HASH: &str = "karpenter.sh/nodepool-hash";
+/// Annotation: how that hash was made.
+pub const NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// Annotation: the hash of the class a NodeClaim was made from.
+pub const NODECLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+/// Annotation: how that hash was made.
+pub const NODECLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+/// Annotation of a pod: how much its controller would miss it.
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// Annotation of a pool: what becomes of nodes whose Spot capacity is at risk.
 pub const REBALANCE: &str = "journeyman.dev/rebalance";
 /// Annotation: the machine carries its names as tags.

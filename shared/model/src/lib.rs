@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod catalogue;
 pub mod cluster;
+pub mod disruption;
 pub mod effect;
 pub mod hash;
 pub mod interruption;
@@ -29,8 +30,11 @@ pub use cluster::{
     Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, Node, NodeClassRef, NodePool,
     PoolStatus,
 };
+pub use disruption::{
+    ClassFacts, Command, DisruptionReason, KeepCode, Kept, Mark, NodeFacts, PodDisruptionBudget, PodFacts,
+};
 pub use effect::{
-    Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, NodeChange,
+    Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, MarkOrder, NodeChange,
     NodeClaimDraft, ObjectRef, readiness,
 };
 pub use hash::Fnv1a;

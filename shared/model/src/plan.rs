@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::CapacityType;
+use crate::disruption::{Command, Kept};
 use crate::effect::Effect;
 use crate::money::MicroUsd;
 use crate::pod::ObjectName;
@@ -24,6 +25,12 @@ pub struct Plan {
     pub unschedulable: Vec<Unschedulable>,
     /// No plan for the same pods on new nodes costs less than this an hour.
     pub lower_bound: Option<MicroUsd>,
+    /// Nodes that go, and what comes in their stead.
+    #[serde(default)]
+    pub disruptions: Vec<Command>,
+    /// Nodes that stay, by node, and why.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
     /// What the reader should know.
     pub notes: Vec<Note>,
     /// The changes to the world that make it so, in order.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::disruption::PodFacts;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::selector::LabelSelector;
@@ -94,6 +95,9 @@ pub struct Pod {
     pub mirror: bool,
     /// Its annotation `karpenter.sh/do-not-disrupt`, as written.
     pub do_not_disrupt: Option<String>,
+    /// What else bears on whether its node may go.
+    #[serde(default)]
+    pub disruption: PodFacts,
     /// What it mounts, resolved.
     pub volumes: Vec<Volume>,
     /// All else, shared by pods that are alike.

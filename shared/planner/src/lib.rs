@@ -2,10 +2,11 @@
 //!
 //! Knows no AWS, no clock, no network. It cannot fail: what could not be done is in the plan with its reason.
 
-mod budgets;
-mod emptiness;
+mod disruption;
 mod interruption;
 mod lifecycle;
+mod peace;
+mod pods;
 mod provision;
 
 use std::sync::Arc;
@@ -20,8 +21,8 @@ pub use lifecycle::{Wants, care, launch_group, sweep, wants};
 pub enum Step {
     /// Room for pending pods.
     Provision,
-    /// Nodes without pods go.
-    Emptiness,
+    /// Nodes go that aren't needed, or not as they are.
+    Disrupt,
 }
 
 impl Step {
@@ -29,20 +30,20 @@ impl Step {
     pub fn name(self) -> &'static str {
         match self {
             Self::Provision => "provision",
-            Self::Emptiness => "emptiness",
+            Self::Disrupt => "disrupt",
         }
     }
 
     /// The step of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Provision, Self::Emptiness].into_iter().find(|known| known.name() == name)
+        [Self::Provision, Self::Disrupt].into_iter().find(|known| known.name() == name)
     }
 }
 
 /// Only make room.
 pub const PROVISION: &[Step] = &[Step::Provision];
-/// Only give up what is empty.
-pub const DISRUPT: &[Step] = &[Step::Emptiness];
+/// Only give nodes up.
+pub const DISRUPT: &[Step] = &[Step::Disrupt];
 
 /// Decides. Equal snapshots give equal plans, whatever the order of their lists.
 pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
@@ -50,7 +51,7 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
     for step in steps {
         match step {
             Step::Provision => provision::plan(snapshot, &mut plan),
-            Step::Emptiness => emptiness::plan(snapshot, &mut plan),
+            Step::Disrupt => disruption::plan(snapshot, &mut plan),
         }
     }
     plan

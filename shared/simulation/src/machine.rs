@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, MicroUsd, Node, NodeClaimDraft, ObjectName, Phase, Pod, Requirements, Resources, Taint,
-    TaintEffect, labels,
+    CapacityType, Mark, MarkOrder, MicroUsd, Node, NodeClaimDraft, NodeFacts, ObjectName, Phase, Pod,
+    Requirements, Resources, Taint, TaintEffect, labels,
 };
 
 use crate::bill::Charge;
@@ -84,6 +84,12 @@ impl World {
             last_pod_event: None,
             do_not_disrupt: draft.annotations.get(labels::DO_NOT_DISRUPT).is_some_and(|text| text == "true"),
             volume_limits: BTreeMap::new(),
+            disruption: NodeFacts {
+                annotations: draft.annotations.clone(),
+                expire_after: draft.expire_after,
+                termination_grace_period: draft.termination_grace_period,
+                ..NodeFacts::default()
+            },
         });
         let launch = SignedDuration::from_millis(self.boots.between(2000, 5000));
         self.after(launch, Event::Launched(draft.name.clone()));
@@ -173,10 +179,30 @@ impl World {
                 daemon: true,
                 mirror: false,
                 do_not_disrupt: None,
+                disruption: Default::default(),
                 volumes: Vec::new(),
                 spec: set.spec.clone(),
             });
         }
+    }
+
+    /// Taints a node that is to go, and notes what replaces it.
+    pub(crate) fn mark_disrupted(&mut self, order: &MarkOrder) {
+        let Some(node) = self.node_mut(&order.claim).filter(|node| !node.deleting) else { return };
+        node.disruption.mark = Some(Mark {
+            reason: Some(order.reason),
+            since: Some(order.since),
+            replaced_by: order.replaced_by.clone(),
+        });
+        taint(node);
+    }
+
+    /// Takes that back.
+    pub(crate) fn unmark_disrupted(&mut self, claim: &str) {
+        let Some(node) = self.node_mut(claim).filter(|node| !node.deleting) else { return };
+        node.disruption.mark = None;
+        node.taints.retain(|taint| taint.key != labels::DISRUPTED);
+        self.stirred = true;
     }
 
     /// Marks a NodeClaim for deletion, unless it is gone or going already.
@@ -187,11 +213,7 @@ impl World {
             return;
         };
         node.deleting = true;
-        node.taints.push(Taint {
-            key: "karpenter.sh/disrupted".to_owned(),
-            value: String::new(),
-            effect: TaintEffect::NoSchedule,
-        });
+        taint(node);
         let name = node.name.clone();
         if let Some(machine) = self.machines.get_mut(claim) {
             machine.draining = Some(now);
@@ -259,6 +281,14 @@ impl World {
 
     pub(crate) fn node_mut(&mut self, claim: &str) -> Option<&mut Node> {
         self.snapshot.cluster.nodes.iter_mut().find(|node| node.claim.as_deref() == Some(claim))
+    }
+}
+
+/// Keeps new pods away.
+fn taint(node: &mut Node) {
+    if !node.taints.iter().any(|taint| taint.key == labels::DISRUPTED) {
+        let (key, value) = (labels::DISRUPTED.to_owned(), String::new());
+        node.taints.push(Taint { key, value, effect: TaintEffect::NoSchedule });
     }
 }
 

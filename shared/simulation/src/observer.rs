@@ -103,6 +103,8 @@ impl World {
             match effect {
                 Effect::CreateNodeClaim(draft) => self.create_claim(draft),
                 Effect::DeleteNodeClaim { claim, reason, .. } => self.delete_claim(claim, reason),
+                Effect::MarkDisrupted(order) => self.mark_disrupted(order),
+                Effect::UnmarkDisrupted { claim, .. } => self.unmark_disrupted(claim),
                 Effect::PublishEvent { .. } => self.records.events += 1,
                 // Machines here live by themselves; a decision about pods has no business with them.
                 other => self.judge(vec![format!("a plan does what is not its to do: {other:?}")]),

@@ -58,6 +58,7 @@ pub fn pod(name: &str, cpu: &str, memory: &str) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec: Arc::new(PodSpec { requests: amounts(cpu, memory), ..PodSpec::default() }),
     }
@@ -197,6 +198,7 @@ pub fn node(
         last_pod_event: None,
         do_not_disrupt: false,
         volume_limits: BTreeMap::new(),
+        disruption: Default::default(),
     }
 }
 
@@ -207,7 +209,7 @@ pub fn snapshot(pools: Vec<NodePool>, types: Vec<InstanceType>, pods: Vec<Pod>) 
     Snapshot {
         now: now(),
         settings: Settings::default(),
-        cluster: Cluster { pools, nodes: Vec::new(), pods, daemon_sets: Vec::new() },
+        cluster: Cluster { pools, nodes: Vec::new(), pods, daemon_sets: Vec::new(), ..Cluster::default() },
         catalogue: Catalogue {
             region: "us-east-1".into(),
             types: BTreeMap::from([(DEFAULT_CLASS.to_owned(), Arc::new(types))]),

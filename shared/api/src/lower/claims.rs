@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::{Node, Resources, Taint, TaintEffect, labels};
+use model::{DisruptionReason, Mark, Node, NodeFacts, Resources, Taint, TaintEffect, labels};
 
 use super::draft::time;
 use super::objects::name_of;
@@ -25,6 +25,7 @@ pub(super) struct Claim<'a> {
     pub(super) deleting: bool,
     pub(super) created: Timestamp,
     pub(super) last_pod_event: Option<Timestamp>,
+    pub(super) facts: NodeFacts,
 }
 
 impl<'a> Claim<'a> {
@@ -55,6 +56,16 @@ impl<'a> Claim<'a> {
         if capacity.0.is_empty() {
             capacity = allocatable.clone();
         }
+        let facts = NodeFacts {
+            claim_uid: claim.metadata.uid.clone(),
+            annotations: claim.metadata.annotations.clone().unwrap_or_default(),
+            mark: mark(claim, condition("DisruptionReason").map(|condition| condition.reason.as_str())),
+            image: text(status.and_then(|status| status.image_id.as_ref())).map(str::to_owned),
+            expire_after: crd::duration(&claim.spec.expire_after),
+            termination_grace_period: claim.spec.termination_grace_period.as_deref().and_then(crd::duration),
+            drifted: condition("Drifted").map(|condition| condition.last_transition_time.0),
+            ..NodeFacts::default()
+        };
         let initialized = condition("Initialized").map(|condition| condition.last_transition_time.0);
         let event = status.and_then(|status| status.last_pod_event_time.as_ref()).map(|event| event.0);
         Self {
@@ -71,8 +82,23 @@ impl<'a> Claim<'a> {
                 || condition("InstanceTerminating").is_some(),
             created: time(claim.metadata.creation_timestamp.as_ref()),
             last_pod_event: event.or(initialized),
+            facts,
         }
     }
+}
+
+/// What a NodeClaim says of its end to come.
+fn mark(claim: &crd::NodeClaim, reason: Option<&str>) -> Option<Mark> {
+    let annotation = |key: &str| claim.metadata.annotations.as_ref().and_then(|all| all.get(key));
+    let replaced_by = annotation(labels::REPLACED_BY);
+    let since = annotation(labels::DISRUPTED_SINCE);
+    (replaced_by.is_some() || since.is_some() || reason.is_some()).then(|| Mark {
+        reason: reason.and_then(DisruptionReason::from_name),
+        since: since.and_then(|since| since.parse().ok()),
+        replaced_by: replaced_by
+            .map(|names| names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+            .unwrap_or_default(),
+    })
 }
 
 /// A claim whose node has not joined.
@@ -95,6 +121,7 @@ pub(super) fn alone(claim: &Claim<'_>) -> Node {
         last_pod_event: claim.last_pod_event,
         do_not_disrupt: is_protected(claim.annotations),
         volume_limits: BTreeMap::new(),
+        disruption: claim.facts.clone(),
     }
 }
 

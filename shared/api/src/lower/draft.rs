@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use model::{
-    HostPort, LabelSelector, ObjectName, Owner, Phase, PodSpec, Requirement, Requirements, Spread,
+    HostPort, LabelSelector, ObjectName, Owner, Phase, PodFacts, PodSpec, Requirement, Requirements, Spread,
     TaintEffect, Toleration, TolerationOperator, Weighted, labels,
 };
 
@@ -56,6 +56,7 @@ pub(super) struct PodEntry {
     pub(super) daemon: bool,
     pub(super) mirror: bool,
     pub(super) do_not_disrupt: Option<String>,
+    pub(super) disruption: PodFacts,
     pub(super) volumes: Vec<VolumeRef>,
     /// Which of the drafts is its own.
     pub(super) draft: usize,
@@ -84,6 +85,7 @@ impl PodEntry {
             daemon: owned_by("DaemonSet", "apps/v1"),
             mirror: owned_by("Node", "v1") || annotation("kubernetes.io/config.mirror").is_some(),
             do_not_disrupt: annotation(labels::DO_NOT_DISRUPT),
+            disruption: facts(meta, status),
             volumes: volumes(&name.name, &spec),
             draft: 0,
             node,
@@ -91,6 +93,17 @@ impl PodEntry {
         };
         let draft = draft(&entry.name.namespace, meta, &spec, status);
         (entry, draft)
+    }
+}
+
+/// What bears on whether a pod's node may go. A manifest of a pod that runs says nothing of whether it is Ready.
+pub(super) fn facts(meta: &ObjectMeta, status: Option<&core::PodStatus>) -> PodFacts {
+    let cost = meta.annotations.as_ref().and_then(|all| all.get(labels::POD_DELETION_COST));
+    let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    PodFacts {
+        deletion_cost: cost.and_then(|cost| cost.parse().ok()).unwrap_or_default(),
+        started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
+        unready: conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False"),
     }
 }
 

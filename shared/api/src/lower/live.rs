@@ -7,6 +7,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service,
 };
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use model::{Note, ObjectName, Phase};
 use serde::de::DeserializeOwned;
@@ -102,6 +103,8 @@ pub enum Object {
     LimitRange(Box<LimitRange>),
     /// A Namespace.
     Namespace(Box<Namespace>),
+    /// A PodDisruptionBudget.
+    PodDisruptionBudget(Box<PodDisruptionBudget>),
     /// A Service.
     Service(Box<Service>),
 }
@@ -160,6 +163,7 @@ impl Objects {
                 let meta = object.metadata;
                 self.namespaces.insert(meta.name.unwrap_or_default(), meta.labels.unwrap_or_default());
             }
+            Object::PodDisruptionBudget(object) => self.pdbs.push(*object),
             Object::Service(object) => {
                 self.services.insert(name_of(&object.metadata), *object);
             }

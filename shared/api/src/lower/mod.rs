@@ -18,6 +18,7 @@ mod limits;
 mod live;
 mod nodes;
 mod objects;
+mod pdbs;
 mod pods;
 mod pools;
 mod raise;
@@ -69,6 +70,7 @@ pub fn lower(objects: &Objects, options: &LowerOptions) -> Result<Lowered, Lower
     lowering.pods();
     lowering.workloads();
     lowering.daemon_sets();
+    lowering.pdbs();
     lowering.finish()
 }
 

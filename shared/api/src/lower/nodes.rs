@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node as CoreNode;
-use model::{Node, Resources, Taint, TaintEffect, labels};
+use model::{ConditionStatus, Mark, Node, NodeFacts, Resources, Taint, TaintEffect, labels};
 
 use super::Lowering;
 use super::claims::{self, Claim};
@@ -110,6 +110,7 @@ fn merge(node: &CoreNode, claim: Option<&Claim<'_>>, volume_limits: BTreeMap<Str
         if registered { meta.annotations.as_ref() } else { claim.and_then(|claim| claim.annotations) };
     let name = name_of(meta).name;
     let going = claim.is_some_and(|claim| claim.deleting) || meta.deletion_timestamp.is_some();
+    let disruption = facts(node, claim, &seen);
     Node {
         name: if registered { name } else { claim.map_or(name, |claim| claim.name.clone()) },
         claim: claim.map(|claim| claim.name.clone()),
@@ -126,7 +127,27 @@ fn merge(node: &CoreNode, claim: Option<&Claim<'_>>, volume_limits: BTreeMap<Str
         last_pod_event: claim.and_then(|claim| claim.last_pod_event),
         do_not_disrupt: claims::is_protected(annotations),
         volume_limits,
+        disruption,
     }
+}
+
+/// What bears on whether it may go: what the claim says, and how its Node is.
+fn facts(node: &CoreNode, claim: Option<&Claim<'_>>, taints: &[Taint]) -> NodeFacts {
+    let mut facts = claim.map(|claim| claim.facts.clone()).unwrap_or_default();
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    for condition in conditions {
+        let since = time(condition.last_transition_time.as_ref());
+        facts
+            .conditions
+            .insert(condition.type_.clone(), (ConditionStatus::from_name(&condition.status), since));
+    }
+    // A manifest without conditions is taken for a Node that works.
+    facts.not_ready =
+        facts.conditions.get("Ready").is_some_and(|(status, _)| *status != ConditionStatus::True);
+    if claim.is_some() && facts.mark.is_none() && taints.iter().any(|taint| taint.key == labels::DISRUPTED) {
+        facts.mark = Some(Mark { reason: None, since: None, replaced_by: Vec::new() });
+    }
+    facts
 }
 
 /// What the node lacks or has none of yet, as its claim has it.

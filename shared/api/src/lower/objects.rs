@@ -8,6 +8,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{Note, ObjectName};
@@ -55,6 +56,7 @@ pub struct Objects {
     pub(super) limit_ranges: BTreeMap<String, Vec<LimitRange>>,
     pub(super) namespaces: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) services: BTreeMap<ObjectName, Service>,
+    pub(super) pdbs: Vec<PodDisruptionBudget>,
     pub(super) drafts: Vec<Arc<Draft>>,
     pub(super) faults: Vec<InputFault>,
     /// What is wrong with a stored pool or class, by kind and name: it can't be used, the rest can.
@@ -153,6 +155,11 @@ impl Objects {
             ("", "Service") => {
                 if let Some(Entry { object, .. }) = self.entry::<Service>(document) {
                     self.services.insert(name_of(&object.metadata), object);
+                }
+            }
+            ("policy", "PodDisruptionBudget") => {
+                if let Some(Entry { object, .. }) = self.entry::<PodDisruptionBudget>(document) {
+                    self.pdbs.push(object);
                 }
             }
             ("storage.k8s.io", "StorageClass") => {
@@ -374,6 +381,7 @@ named!(
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,

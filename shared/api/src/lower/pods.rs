@@ -66,6 +66,7 @@ fn pod(entry: &PodEntry, spec: Arc<PodSpec>, volumes: Vec<model::Volume>) -> Pod
         daemon: entry.daemon,
         mirror: entry.mirror,
         do_not_disrupt: entry.do_not_disrupt.clone(),
+        disruption: entry.disruption.clone(),
         volumes,
         spec,
     }

@@ -122,6 +122,7 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         expire_after: crd::duration(&template.expire_after),
         termination_grace_period: template.termination_grace_period.as_deref().and_then(crd::duration),
         disruption: disruption(&spec.disruption),
+        hash: None,
     })
 }
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{PodTemplateSpec, ReplicationController};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use model::{ObjectName, Owner, Phase, Pod};
 
-use super::draft::{PodEntry, VolumeRef, draft, time, volumes};
+use super::draft::{PodEntry, VolumeRef, draft, facts, time, volumes};
 use super::objects::{Objects, Placed, name_of};
 use super::selector::selector;
 use super::{Lowering, affinity, limits};
@@ -246,6 +246,7 @@ impl Lowering<'_> {
                 daemon: false,
                 mirror: false,
                 do_not_disrupt: do_not_disrupt.cloned(),
+                disruption: facts(&meta, None),
                 volumes: resolved,
                 spec: Arc::clone(&spec),
                 node,

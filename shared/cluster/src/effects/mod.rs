@@ -4,6 +4,7 @@ mod claims;
 mod classes;
 mod conditions;
 mod events;
+mod marks;
 mod nodes;
 mod pods;
 
@@ -44,6 +45,10 @@ impl Cluster {
         match effect {
             Effect::CreateNodeClaim(draft) => self.create_claim(draft).await,
             Effect::DeleteNodeClaim { claim, uid, .. } => self.delete_claim(claim, uid.as_deref()).await,
+            Effect::MarkDisrupted(order) => self.mark_disrupted(order).await,
+            Effect::UnmarkDisrupted { claim, uid, node } => {
+                self.unmark_disrupted(claim, uid.as_deref(), node.as_deref()).await
+            }
             Effect::ChangeNodeClaim(change) => self.change_claim(change).await,
             Effect::ReleaseNodeClaim { claim, uid } => self.release_claim(claim, uid).await,
             Effect::ChangeNode(change) => self.change_node(change).await,

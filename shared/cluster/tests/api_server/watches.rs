@@ -334,6 +334,7 @@ fn rest(pools: &[Value], classes: &[Value]) -> Vec<Exchange> {
         empty("/api/v1/persistentvolumes"),
         empty("/apis/storage.k8s.io/v1/storageclasses"),
         empty("/apis/storage.k8s.io/v1/csinodes"),
+        empty("/apis/policy/v1/poddisruptionbudgets"),
     ]
 }
 

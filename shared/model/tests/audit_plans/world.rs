@@ -44,6 +44,7 @@ pub(crate) fn pod(pod: &str) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec: Arc::new(PodSpec { labels, requests: amounts(500, 1), ..PodSpec::default() }),
     }
@@ -119,6 +120,7 @@ pub(crate) fn snapshot(pods: &[&str]) -> Snapshot {
             nodes: Vec::new(),
             pods: pods.iter().map(|name| pod(name)).collect(),
             daemon_sets: Vec::new(),
+            ..Cluster::default()
         },
         catalogue: Catalogue {
             region: "here".into(),
@@ -156,6 +158,7 @@ pub(crate) fn node(name: &str, zone: &str) -> Node {
         last_pod_event: None,
         do_not_disrupt: false,
         volume_limits: BTreeMap::new(),
+        disruption: Default::default(),
     }
 }
 

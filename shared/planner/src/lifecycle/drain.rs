@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{BoundPod, ClaimNode, Effect};
 
-use super::peace::{Peace, peace};
 use super::view::View;
+use crate::peace::{Peace, peace};
 
 /// A pod that is still there so long after it was to be gone is not waited for.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);

@@ -12,7 +12,6 @@ mod launch;
 mod liveness;
 mod offers;
 mod pace;
-mod peace;
 mod registration;
 mod sweep;
 mod tagging;

@@ -58,7 +58,7 @@ impl<'a> Fleet<'a> {
                 .clone();
             let mut room = node.allocatable.clone();
             room.subtract(&expected);
-            let (active, ports, volumes) = (!node.deleting, Vec::new(), BTreeMap::new());
+            let (active, ports, volumes) = (!node.is_going(), Vec::new(), BTreeMap::new());
             nodes.push(Seat { node, active, look, room, ports, volumes });
         }
         let by_name =

@@ -18,15 +18,20 @@ mod universe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    Effect, EventKind, Funnel, ObjectName, ObjectRef, Phase, Plan, Pod, Reason, Snapshot, Unschedulable,
+    Effect, EventKind, Funnel, Node, ObjectName, ObjectRef, Plan, Pod, Reason, Snapshot, Unschedulable,
+    labels,
 };
 use solver::BitSet;
+
+use crate::pods::{Guards, is_in_peace, is_reschedulable};
 
 use classes::Class;
 use explain::{Explainer, Hint};
 use fleet::Fleet;
 use packing::Packer;
+pub(crate) use packing::node_price;
 use place::Placer;
 use topology::Topology;
 use universe::{Mentions, Universe};
@@ -187,23 +192,34 @@ pub(crate) fn funnels(snapshot: &Snapshot, pod: usize) -> Arc<Vec<Funnel>> {
     Explainer::new(snapshot, &universe, &classes, &placer, &packer).explain(0, Hint::Columns).1
 }
 
-/// Pending pods, and those that must leave nodes that are going.
+/// A pod that nothing but its node's deadline moves gets room so long before it: as long as a node may take to come.
+const LEAD: SignedDuration = SignedDuration::from_mins(10);
+
+/// Pending pods, and those that must leave nodes that are going. One that may not move gets no room yet: a node bought for
+/// it would stay empty.
 fn batch(snapshot: &Snapshot) -> Vec<usize> {
-    let going: BTreeMap<&str, bool> =
-        snapshot.cluster.nodes.iter().map(|node| (node.name.as_str(), node.deleting)).collect();
+    let going: BTreeMap<&str, &Node> = snapshot
+        .cluster
+        .nodes
+        .iter()
+        .filter(|node| node.is_going())
+        .map(|node| (node.name.as_str(), node))
+        .collect();
+    let guards = Guards::new(&snapshot.cluster);
     let leaves = |pod: &Pod| {
-        let going = pod.node.as_deref().is_some_and(|node| going.get(node).copied().unwrap_or(false));
-        // A StatefulSet starts the next pod only when the last is gone, so it needs the room while it terminates.
-        let comes_back = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
-        going
-            && !pod.daemon
-            && !pod.mirror
-            && (!pod.terminating || comes_back)
-            && pod.do_not_disrupt.as_deref() != Some("true")
-            && pod.phase != Phase::Terminal
+        let Some(node) = pod.node.as_deref().and_then(|node| going.get(node)) else { return false };
+        is_reschedulable(pod)
+            && ((!is_in_peace(pod, snapshot.now) && !guards.block(pod)) || ends_soon(node, snapshot.now))
     };
     let pods = snapshot.cluster.pods.iter().enumerate();
     pods.filter(|(_, pod)| pod.is_pending() || leaves(pod)).map(|(index, _)| index).collect()
+}
+
+/// Whether the node's drain is soon over, whatever pods say.
+fn ends_soon(node: &Node, now: Timestamp) -> bool {
+    let text = node.disruption.annotations.get(labels::TERMINATION_TIMESTAMP);
+    let deadline = text.and_then(|text| text.parse::<Timestamp>().ok());
+    deadline.is_some_and(|deadline| deadline.duration_since(now) <= LEAD)
 }
 
 /// What keeps a pod from being considered at all.

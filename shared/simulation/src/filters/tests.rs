@@ -27,6 +27,7 @@ fn node(name: &str, zone: &str) -> Node {
         last_pod_event: None,
         do_not_disrupt: false,
         volume_limits: BTreeMap::new(),
+        disruption: Default::default(),
     }
 }
 
@@ -51,6 +52,7 @@ fn pod(name: &str, node: Option<&str>, spec: PodSpec) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec: Arc::new(spec),
     }

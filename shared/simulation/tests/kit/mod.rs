@@ -104,6 +104,7 @@ pub fn pod(name: &str, spec: PodSpec) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec: Arc::new(spec),
     }
@@ -142,7 +143,13 @@ pub fn scenario(pools: Vec<NodePool>, workloads: Vec<Workload>, hours: i64) -> S
         snapshot: Snapshot {
             now: START.parse().unwrap(),
             settings: Settings::default(),
-            cluster: Cluster { pools, nodes: Vec::new(), pods: Vec::new(), daemon_sets: vec![daemons] },
+            cluster: Cluster {
+                pools,
+                nodes: Vec::new(),
+                pods: Vec::new(),
+                daemon_sets: vec![daemons],
+                ..Cluster::default()
+            },
             catalogue: Catalogue { region: "test".into(), types, illustrative_spot: true },
         },
         workloads,

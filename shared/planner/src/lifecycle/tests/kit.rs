@@ -257,6 +257,8 @@ fn line(effect: &Effect) -> String {
         Effect::HintProvision { .. } => "provision".into(),
         Effect::PublishEvent { reason, .. } => format!("event {reason}"),
         Effect::CreateNodeClaim(draft) => format!("create {}", draft.name),
+        Effect::MarkDisrupted(order) => format!("mark {}", order.claim),
+        Effect::UnmarkDisrupted { claim, .. } => format!("unmark {claim}"),
     }
 }
 

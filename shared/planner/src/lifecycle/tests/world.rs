@@ -226,6 +226,8 @@ impl World {
                 }
             }
             Effect::CreateNodeClaim(_)
+            | Effect::MarkDisrupted(_)
+            | Effect::UnmarkDisrupted { .. }
             | Effect::Avoid { .. }
             | Effect::NominateNode { .. }
             | Effect::HintLifecycle { .. }

@@ -52,6 +52,7 @@ fn pod(name: &str, cpu: i64, zone: Option<&str>) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: Default::default(),
         volumes: Vec::new(),
         spec: Arc::new(spec),
     }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// When a pod's `karpenter.sh/do-not-disrupt` ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Peace {
+pub(crate) enum Peace {
     /// It doesn't hold.
     None,
     /// It holds until then.
@@ -15,7 +15,7 @@ pub(super) enum Peace {
 
 /// What the annotation says: `true`, or a duration from the pod's start. What is neither counts for nothing, and a pod
 /// that hasn't started is left in peace.
-pub(super) fn peace(text: Option<&str>, start: Option<Timestamp>, now: Timestamp) -> Peace {
+pub(crate) fn peace(text: Option<&str>, start: Option<Timestamp>, now: Timestamp) -> Peace {
     match text {
         None => Peace::None,
         Some("true") => Peace::ForGood,

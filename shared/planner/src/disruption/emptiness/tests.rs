@@ -7,7 +7,13 @@ use model::{
     Resources, Settings,
 };
 
-use super::*;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, Effect, KeepCode, MicroUsd, Node, NodeClassRef, NodePool, Phase, Plan, Pod, PodFacts,
+    Snapshot, labels,
+};
+
+use crate::disruption::plan;
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 
@@ -38,6 +44,7 @@ fn node(name: &str, kind: &str) -> Node {
         last_pod_event: Some(ago(60)),
         do_not_disrupt: false,
         volume_limits: Default::default(),
+        disruption: Default::default(),
     }
 }
 
@@ -54,6 +61,7 @@ fn pod(node: &str) -> Pod {
         daemon: false,
         mirror: false,
         do_not_disrupt: None,
+        disruption: PodFacts { started: Some(ago(600)), ..PodFacts::default() },
         volumes: Vec::new(),
         spec: Default::default(),
     }
@@ -77,11 +85,12 @@ fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
     let types = Arc::new(vec![kind("small", 1), kind("large", 4)]);
     let disruption =
         Disruption { consolidate_after: Some(SignedDuration::from_secs(30)), ..Default::default() };
-    let pool = NodePool { name: "default".into(), disruption, ..Default::default() };
+    let node_class = NodeClassRef { name: "default".into(), ..Default::default() };
+    let pool = NodePool { name: "default".into(), node_class, disruption, ..Default::default() };
     Snapshot {
         now: NOW.parse().unwrap(),
         settings: Settings::default(),
-        cluster: Cluster { pools: vec![pool], nodes, pods, daemon_sets: Vec::new() },
+        cluster: Cluster { pools: vec![pool], nodes, pods, daemon_sets: Vec::new(), ..Cluster::default() },
         catalogue: Catalogue { types: [("default".into(), types)].into(), ..Default::default() },
     }
 }
@@ -90,14 +99,26 @@ fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
 fn check(snapshot: &Snapshot, gone: &[&str]) {
     let mut decided = Plan::default();
     plan(snapshot, &mut decided);
-    let claims = decided.effects.into_iter().map(|effect| match effect {
-        Effect::DeleteNodeClaim { claim, reason, .. } => {
-            assert_eq!(reason, "Empty");
-            claim.trim_start_matches("claim-").to_owned()
+    let mut claims = Vec::new();
+    let mut marked = String::new();
+    for effect in decided.effects {
+        match effect {
+            Effect::MarkDisrupted(order) => marked = order.claim,
+            Effect::DeleteNodeClaim { claim, reason, .. } => {
+                assert_eq!((reason.as_str(), &claim), ("Empty", &marked), "marked first");
+                claims.push(claim.trim_start_matches("claim-").to_owned());
+            }
+            other => panic!("{other:?}"),
         }
-        other => panic!("{other:?}"),
-    });
-    assert_eq!(claims.collect::<Vec<_>>(), gone);
+    }
+    assert_eq!(claims, gone);
+    // Every other node has one line.
+    let lines = decided.kept.iter().map(|kept| kept.node.clone());
+    let mut lines: Vec<String> = lines.chain(gone.iter().map(|&node| node.to_owned())).collect();
+    lines.sort();
+    let mut all: Vec<&str> = snapshot.cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+    all.sort_unstable();
+    assert_eq!(lines, all);
 }
 
 #[test]
@@ -144,20 +165,22 @@ fn empty_02_daemons_and_what_is_on_its_way_out_leave_a_node_empty() {
 #[test]
 fn empty_03_what_is_not_at_rest_or_not_to_be_disturbed_stays() {
     let fresh = node("n1", "small");
-    let cases: [(&str, Node); 8] = [
-        ("too young", Node { last_pod_event: Some(ago(29)), ..fresh.clone() }),
-        ("created just now", Node { last_pod_event: None, created: ago(29), ..fresh.clone() }),
-        ("not ours", Node { claim: None, ..fresh.clone() }),
-        ("not initialized", Node { initialized: false, ..fresh.clone() }),
-        ("no node yet", Node { has_node: false, ..fresh.clone() }),
-        ("going already", Node { deleting: true, ..fresh.clone() }),
-        ("do-not-disrupt", Node { do_not_disrupt: true, ..fresh.clone() }),
-        ("of no pool", Node { labels: Default::default(), ..fresh.clone() }),
+    use KeepCode::{Disabled, DoNotDisrupt, NotInitialized, TooYoung, Waiting};
+    let cases: [(KeepCode, Node); 8] = [
+        (TooYoung, Node { last_pod_event: Some(ago(29)), ..fresh.clone() }),
+        (TooYoung, Node { last_pod_event: None, created: ago(29), ..fresh.clone() }),
+        (Disabled, Node { claim: None, ..fresh.clone() }),
+        (NotInitialized, Node { initialized: false, ..fresh.clone() }),
+        (NotInitialized, Node { has_node: false, ..fresh.clone() }),
+        (Waiting, Node { deleting: true, ..fresh.clone() }),
+        (DoNotDisrupt, Node { do_not_disrupt: true, ..fresh.clone() }),
+        (Disabled, Node { labels: Default::default(), ..fresh.clone() }),
     ];
     for (why, node) in cases {
         let mut decided = Plan::default();
         plan(&snapshot(vec![node], Vec::new()), &mut decided);
-        assert_eq!(decided.effects, [], "{why}");
+        assert_eq!(decided.effects, [], "{why:?}");
+        assert_eq!(decided.kept.iter().map(|kept| kept.code).collect::<Vec<_>>(), [why]);
     }
     check(&snapshot(vec![Node { last_pod_event: Some(ago(30)), ..fresh.clone() }], Vec::new()), &["n1"]);
 

@@ -6,25 +6,28 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use model::{Budget, BudgetReason, NodePool, Snapshot};
 
-/// How many more nodes of `pool` may go for `reason` now; nodes that are already going count against it.
-pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: BudgetReason) -> usize {
+/// How many more nodes of `pool` may go for `reason` now, or for one that budgets have no word for. Nodes that are going,
+/// or out of order, count against it; nodes that are not initialized count for nothing.
+pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: Option<BudgetReason>) -> usize {
     let of_pool = snapshot.cluster.nodes.iter().filter(|node| {
         node.claim.is_some() && node.has_node && node.initialized && node.pool() == Some(&pool.name)
     });
-    let (all, going) =
-        of_pool.fold((0, 0), |(all, going), node| (all + 1, going + usize::from(node.deleting)));
+    let (all, going) = of_pool.fold((0, 0), |(all, going), node| {
+        (all + 1, going + usize::from(node.is_going() || node.disruption.not_ready))
+    });
     allowed(&pool.disruption.budgets, reason, all, snapshot.now).saturating_sub(going)
 }
 
 /// How many of `nodes` may be on their way out at once: what the tightest budget in force says. A budget that can't be
 /// read forbids everything, whichever reasons it is for: its author wanted a limit.
-fn allowed(budgets: &[Budget], reason: BudgetReason, nodes: usize, now: Timestamp) -> usize {
+fn allowed(budgets: &[Budget], reason: Option<BudgetReason>, nodes: usize, now: Timestamp) -> usize {
     let mut least = usize::MAX;
     for budget in budgets {
         let (Some(active), Some(count)) = (active(budget, now), count(&budget.nodes, nodes)) else {
             return 0;
         };
-        let meant = budget.reasons.is_empty() || budget.reasons.contains(&reason);
+        let meant =
+            budget.reasons.is_empty() || reason.is_some_and(|reason| budget.reasons.contains(&reason));
         if active && meant {
             least = least.min(count);
         }
@@ -92,7 +95,7 @@ mod tests {
             (&[budget("5", None, &[]), budget("3", None, &[Drifted, Empty])], 10, 3),
         ];
         for (row, (budgets, nodes, expected)) in table.into_iter().enumerate() {
-            assert_eq!(allowed(budgets, Empty, nodes, NOW.parse().unwrap()), expected, "row {row}");
+            assert_eq!(allowed(budgets, Some(Empty), nodes, NOW.parse().unwrap()), expected, "row {row}");
         }
     }
 
@@ -138,7 +141,7 @@ mod tests {
         for (row, budget) in unreadable.into_iter().enumerate() {
             let for_another_reason = Budget { reasons: vec![BudgetReason::Drifted], ..budget };
             let expected = if row == 6 { usize::MAX } else { 0 };
-            let found = allowed(&[for_another_reason], BudgetReason::Empty, 10, NOW.parse().unwrap());
+            let found = allowed(&[for_another_reason], Some(BudgetReason::Empty), 10, NOW.parse().unwrap());
             assert_eq!(found, expected, "row {row}");
         }
     }
