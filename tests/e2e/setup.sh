@@ -30,7 +30,7 @@ made "AWS's emulator" "$tests/emulators/build.sh"
 export BENCH_EMULATORS="$made"
 if [[ -z "${BENCH_JOURNEYMAN:-}" ]]; then
   export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
-  cargo build --quiet --package journeyman --manifest-path "$tests/../Cargo.toml"
+  cargo build --quiet --workspace --features journeyman/aws --manifest-path "$tests/../Cargo.toml"
   export BENCH_JOURNEYMAN="$CARGO_TARGET_DIR/debug/journeyman"
 fi
 # Nothing of a person's own AWS account or cluster gets in.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use api::lower::{Objects, PodObject};
-use futures_util::future::{Either, select, try_join3, try_join4, try_join5};
+use futures_util::future::{try_join, try_join3, try_join4, try_join5};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -69,12 +69,14 @@ pub struct Changed {
     pub nodes: usize,
     /// NodeClaims.
     pub claims: usize,
+    /// NodePools and EC2NodeClasses, once `observe` has read them.
+    pub pools: usize,
 }
 
 impl Changed {
     /// Whether anything has.
     pub fn any(&self) -> bool {
-        self.pods + self.nodes + self.claims > 0
+        self.pods + self.nodes + self.claims + self.pools > 0
     }
 }
 
@@ -140,7 +142,8 @@ impl Observer {
         Ok(self.objects())
     }
 
-    /// Waits until pods, Nodes or NodeClaims change, and tells how many have; at the deadline, that none have.
+    /// Waits until pods, Nodes or NodeClaims change, or what `observe` has read of NodePools and EC2NodeClasses, and
+    /// tells how many have; at the deadline, that none have.
     pub async fn changed(&mut self, deadline: Instant) -> Result<Changed, ClusterError> {
         loop {
             if Instant::now() >= deadline {
@@ -149,32 +152,47 @@ impl Observer {
             self.absorb();
             let mut changed = Changed::default();
             let cluster = self.cluster.clone();
+            let (whole, none) = (self.whole, Delta::default());
             let attended = {
-                let all = try_join3(
+                let moving = try_join3(
                     self.pods.attend(&cluster),
                     self.nodes.attend(&cluster),
                     self.claims.attend(&cluster),
                 );
-                match tokio::time::timeout_at(deadline, all).await {
+                // Before the first `observe` there is nothing in them that could bear on anything.
+                let (pools, classes) = (&mut self.pools, &mut self.classes);
+                let still = async {
+                    if !whole {
+                        return Ok((none, none));
+                    }
+                    try_join(pools.attend(&cluster), classes.attend(&cluster)).await
+                };
+                match tokio::time::timeout_at(deadline, try_join(moving, still)).await {
                     Err(_) => return Ok(changed),
                     Ok(attended) => attended?,
                 }
             };
-            changed.add(attended);
+            changed.add(attended.0);
+            changed.pools += attended.1.0.changed + attended.1.1.changed;
             if changed.any() {
                 return Ok(changed);
             }
-            let waiting = select(
-                Box::pin(self.pods.changed()),
-                select(Box::pin(self.nodes.changed()), Box::pin(self.claims.changed())),
-            );
-            let told = match tokio::time::timeout_at(deadline, waiting).await {
-                Err(_) => return Ok(Changed::default()),
-                Ok(Either::Left((pods, _))) => (pods, None, None),
-                Ok(Either::Right((Either::Left((nodes, _)), _))) => (None, nodes, None),
-                Ok(Either::Right((Either::Right((claims, _)), _))) => (None, None, claims),
+            let waiting = async {
+                let mut told = (none, none, none);
+                tokio::select! {
+                    pods = self.pods.changed() => told.0 = pods.unwrap_or_default(),
+                    nodes = self.nodes.changed() => told.1 = nodes.unwrap_or_default(),
+                    claims = self.claims.changed() => told.2 = claims.unwrap_or_default(),
+                    pools = self.pools.changed() => return (told, pools.unwrap_or_default()),
+                    classes = self.classes.changed() => return (told, classes.unwrap_or_default()),
+                }
+                (told, none)
             };
-            changed.add((told.0.unwrap_or_default(), told.1.unwrap_or_default(), told.2.unwrap_or_default()));
+            let Ok((told, pools)) = tokio::time::timeout_at(deadline, waiting).await else {
+                return Ok(Changed::default());
+            };
+            changed.add(told);
+            changed.pools += pools.changed;
             if changed.any() {
                 // What came in the same moment belongs together.
                 changed.add(self.look_at_the_moving().await?);

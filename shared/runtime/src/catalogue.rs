@@ -69,6 +69,9 @@ impl World {
         let types = Types::Ec2(self.catalogue().await?);
         let avoided = self.avoided().await?;
         let objects = self.site(name).await?.observer.observe().await?;
+        if objects.has_unjudged() {
+            self.ask_for_statuses(name).await?;
+        }
         let options =
             SnapshotOptions { now: Timestamp::now(), settings, lower: LowerOptions::default(), types };
         let (mut snapshot, notes) = snapshot(&objects, &options)?;
@@ -77,11 +80,7 @@ impl World {
         }
         for (class, types) in &mut snapshot.catalogue.types {
             if !avoided.is_empty() {
-                avoid(
-                    Arc::make_mut(types).as_mut_slice(),
-                    &avoided,
-                    self.sites[name].classes.get(class).map(|known| &known.class),
-                );
+                avoid(Arc::make_mut(types).as_mut_slice(), &avoided, objects.node_class(class));
             }
         }
         Ok(snapshot)

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use cloud::Cloud;
-use cloud::bus::Message;
+use cloud::bus::{Event, Message};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::config::Config;
 use crate::error::RunError;
 use crate::message::{Tend, Wake};
+
+/// What domain events come from.
+pub(crate) const SOURCE: &str = "journeyman";
 
 /// A hint on its way.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,6 +21,8 @@ pub enum Hint {
     Wake(Wake),
     /// NodeClaims want to be looked after, at this time.
     Tend(Tend, Timestamp),
+    /// Statuses want to be written anew.
+    Refresh(Wake),
 }
 
 /// Where hints go. Without a queue they are dropped: the schedule finds what they would have told.
@@ -26,14 +31,15 @@ pub struct Hints(Way);
 
 #[derive(Clone, Debug)]
 enum Way {
-    Queues { wake: Option<String>, lifecycle: Option<String> },
+    Queues { wake: Option<String>, lifecycle: Option<String>, bus: Option<String> },
     Local(Arc<UnboundedSender<Hint>>),
 }
 
 impl Hints {
-    /// By the queues of a deployment.
+    /// By the queues and the bus of a deployment.
     pub fn over_queues(config: &Config) -> Self {
-        Self(Way::Queues { wake: config.wake_queue.clone(), lifecycle: config.lifecycle_queue.clone() })
+        let (wake, lifecycle) = (config.wake_queue.clone(), config.lifecycle_queue.clone());
+        Self(Way::Queues { wake, lifecycle, bus: config.event_bus.clone() })
     }
 
     /// To a receiver in this process.
@@ -75,6 +81,20 @@ impl Hints {
                     .await?;
             }
             Way::Local(sender) => drop(sender.send(Hint::Tend(tend, Timestamp::now() + after))),
+        }
+        Ok(())
+    }
+
+    /// Has statuses written: by an event, for `catalog` has no queue.
+    pub(crate) async fn refresh(&self, cloud: &Cloud, wake: Wake) -> Result<(), RunError> {
+        match &self.0 {
+            Way::Queues { bus: None, .. } => {}
+            Way::Queues { bus: Some(bus), .. } => {
+                let detail = serde_json::to_value(&wake).unwrap_or_default();
+                let detail_type = "journeyman.refresh".to_owned();
+                cloud.publish(bus, SOURCE, &[Event { detail_type, detail, resources: Vec::new() }]).await?;
+            }
+            Way::Local(sender) => drop(sender.send(Hint::Refresh(wake))),
         }
         Ok(())
     }

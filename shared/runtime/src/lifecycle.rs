@@ -49,6 +49,7 @@ impl World {
                 self.keep(name, "lifecycle", Decision::Care { snapshot, care }, Vec::new(), acted.outcomes)
                     .await;
             }
+            self.tell_failures(name, &acted.answers).await;
             launched.instances.extend(acted.instances);
             launched.answers.extend(acted.answers);
             let at_once = care.again.values().chain(care.again_nodes.values()).any(SignedDuration::is_zero);
@@ -133,6 +134,7 @@ impl World {
         let cluster = self.site(name).await?.cluster.clone();
         let (claims, nodes) = (cluster.claims().await?, cluster.nodes().await?);
         // Lists that fail half-way are errors.
+        self.look_at_pools(name, &claims, &nodes).await?;
         let snapshot = SweepSnapshot { now: Timestamp::now(), claims, nodes, instances, complete: true };
         let care = planner::sweep(&snapshot);
         self.count_care(name, &care);

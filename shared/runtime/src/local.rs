@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::config::Config;
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::hints::{Hint, Hints};
-use crate::message::{MINUTE, Tend};
+use crate::message::{MINUTE, Tend, Wake};
 use crate::world::World;
 
 /// How long a call for messages waits for one.
@@ -21,6 +21,7 @@ const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 /// Runs until it is dropped. Failures are logged, and tried again by the next turn, as a schedule would.
 pub async fn run(config: Config) -> Result<(), RunError> {
     let (sender, hints) = unbounded_channel();
+    let (told, asked) = unbounded_channel();
     let world = || World::new(config.clone(), Hints::local(sender.clone()));
     let (mut providing, mut tending, mut scheduled, mut listening) =
         (world().await?, world().await?, world().await?, world().await?);
@@ -28,8 +29,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     refresh(&mut scheduled).await;
     tokio::select! {
         () = provision(&mut providing) => {}
-        () = lifecycle(&mut tending, hints) => {}
-        () = schedule(&mut scheduled) => {}
+        () = lifecycle(&mut tending, hints, told) => {}
+        () = schedule(&mut scheduled, asked) => {}
         () = interruption(&mut listening, config.interruption_queue.as_deref()) => {}
     }
     Ok(())
@@ -49,7 +50,7 @@ async fn provision(world: &mut World) {
     }
 }
 
-async fn lifecycle(world: &mut World, mut hints: UnboundedReceiver<Hint>) {
+async fn lifecycle(world: &mut World, mut hints: UnboundedReceiver<Hint>, told: UnboundedSender<Wake>) {
     let mut due: BinaryHeap<Reverse<(Timestamp, Tend)>> = BinaryHeap::new();
     for cluster in world.clusters() {
         due.push(Reverse((Timestamp::now(), Tend::everything(&cluster))));
@@ -62,6 +63,7 @@ async fn lifecycle(world: &mut World, mut hints: UnboundedReceiver<Hint>) {
                 // Watches see pending pods by themselves.
                 Some(Hint::Wake(_)) => {}
                 Some(Hint::Tend(tend, at)) => due.push(Reverse((at, tend))),
+                Some(Hint::Refresh(wake)) => drop(told.send(wake)),
                 None => return,
             },
             () = pause(wait) => {
@@ -77,19 +79,30 @@ async fn lifecycle(world: &mut World, mut hints: UnboundedReceiver<Hint>) {
     }
 }
 
-async fn schedule(world: &mut World) {
-    let mut refreshed = Timestamp::now();
+async fn schedule(world: &mut World, mut asked: UnboundedReceiver<Wake>) {
+    let (mut refreshed, mut due) = (Timestamp::now(), Timestamp::now() + MINUTE);
     loop {
-        pause(MINUTE).await;
-        for cluster in world.clusters() {
-            if let Err(error) = world.disrupt(&cluster, Deadline::after(MINUTE)).await {
-                tracing::error!(%error, cluster, "disruption");
+        tokio::select! {
+            biased;
+            wake = asked.recv() => {
+                let Some(wake) = wake else { return };
+                if let Err(error) = world.refresh(&wake.cluster, Deadline::after(MINUTE)).await {
+                    tracing::error!(%error, cluster = wake.cluster, "catalog");
+                }
             }
-        }
-        // Statuses follow their classes within minutes; prices are asked for when they are old.
-        if Timestamp::now().duration_since(refreshed) >= MINUTE * 5 {
-            refresh(world).await;
-            refreshed = Timestamp::now();
+            () = pause(due.duration_since(Timestamp::now())) => {
+                due += MINUTE;
+                for cluster in world.clusters() {
+                    if let Err(error) = world.disrupt(&cluster, Deadline::after(MINUTE)).await {
+                        tracing::error!(%error, cluster, "disruption");
+                    }
+                }
+                // Statuses follow what changes in EC2 within minutes; prices are asked for when they are old.
+                if Timestamp::now().duration_since(refreshed) >= MINUTE * 5 {
+                    refresh(world).await;
+                    refreshed = Timestamp::now();
+                }
+            }
         }
     }
 }

@@ -3,13 +3,11 @@
 use api::record::{Decision, Outcome, Record, VERSION};
 use cloud::bus::Event;
 use jiff::Timestamp;
-use model::{Effect, Plan};
+use model::{Effect, LaunchAnswer, Plan};
 use serde_json::json;
 
+use crate::hints::SOURCE;
 use crate::world::World;
-
-/// What domain events come from.
-const SOURCE: &str = "journeyman";
 
 /// How hard records are compressed: they are written within a run's time.
 const LEVEL: i32 = 3;
@@ -90,8 +88,32 @@ impl World {
         self.publish(&bus, &format!("journeyman.{function}"), detail).await;
     }
 
+    /// Tells whoever subscribes to the bus what could not be launched, and why.
+    pub(crate) async fn tell_failures(&mut self, name: &str, answers: &[(String, LaunchAnswer)]) {
+        let Some(bus) = self.config.event_bus.clone() else { return };
+        for (group, answer) in answers.iter().filter(|(_, answer)| !answer.failures.is_empty()) {
+            let failures = answer.failures.iter().map(|failure| {
+                let offer = failure.offer.as_ref();
+                json!({
+                    "reason": failure.reason,
+                    "message": failure.message,
+                    "instanceType": offer.map(|offer| &offer.instance_type),
+                    "zone": offer.map(|offer| &offer.zone),
+                    "capacityType": offer.map(|offer| offer.capacity_type),
+                })
+            });
+            let detail = json!({
+                "cluster": name,
+                "group": group,
+                "launched": answer.machines.len(),
+                "failures": failures.collect::<Vec<_>>(),
+            });
+            self.publish(&bus, "journeyman.launch-failed", detail).await;
+        }
+    }
+
     /// Puts one domain event on the bus.
-    pub(crate) async fn publish(&mut self, bus: &str, kind: &str, detail: serde_json::Value) {
+    async fn publish(&mut self, bus: &str, kind: &str, detail: serde_json::Value) {
         let event = Event { detail_type: kind.to_owned(), detail, resources: Vec::new() };
         if let Err(error) = self.cloud.publish(bus, SOURCE, &[event]).await {
             tracing::warn!(%error, kind, "the event is not published");

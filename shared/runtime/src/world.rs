@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use api::crd::Ec2NodeClass;
 use catalog::{ClassShape, Ec2Catalogue};
@@ -19,8 +20,11 @@ use crate::catalogue::{Known, avoid};
 use crate::config::Config;
 use crate::error::RunError;
 use crate::hints::Hints;
-use crate::message::Foreign;
+use crate::message::{Foreign, Wake};
 use crate::metrics::Metrics;
+
+/// How long statuses that were asked for may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Everything a run works on.
 pub struct World {
@@ -45,6 +49,8 @@ pub(crate) struct Site {
     pub(crate) avoided: Vec<Avoided>,
     /// How machines reach the API server.
     pub(crate) eks: EksFacts,
+    /// When statuses were last asked for.
+    pub(crate) asked: Option<Instant>,
 }
 
 /// An EC2NodeClass with what can be bought for it.
@@ -130,7 +136,20 @@ impl World {
             classes: BTreeMap::new(),
             avoided: Vec::new(),
             eks,
+            asked: None,
         })
+    }
+
+    /// Has the statuses of EC2NodeClasses and NodePools written, for some are missing or of an older generation. A
+    /// linger asks again only after a while.
+    pub(crate) async fn ask_for_statuses(&mut self, name: &str) -> Result<(), RunError> {
+        let site = self.site(name).await?;
+        if site.asked.is_none_or(|asked| asked.elapsed() >= PATIENCE) {
+            site.asked = Some(Instant::now());
+            let reason = "a status is missing or of an older generation".to_owned();
+            self.hints.refresh(&self.cloud, Wake { cluster: name.to_owned(), reason }).await?;
+        }
+        Ok(())
     }
 
     /// Leaves a cluster until the next invocation: the sandbox may be frozen now, and connections don't outlive that.

@@ -68,6 +68,7 @@ class Functions:
         self.made = []
         self.mappings = []
         self.scheduled = []
+        self.rules = []
 
     def deploy(self, function):
         """Creates a function with its event source mappings and schedules, and waits until it is active."""
@@ -99,8 +100,8 @@ class Functions:
 
     def deploy_journeyman(self, folder):
         """Deploys Journeyman, with the schedules that look at everything each minute."""
-        for function in journeyman(folder, self.bench):
-            self.deploy(function)
+        arns = {function.name: self.deploy(function) for function in journeyman(folder, self.bench)}
+        self.listen("journeyman-refresh", "journeyman.refresh", arns["catalog"])
         queues, cluster = self.cloud.account.queues, self.bench.cluster
         wake, lifecycle = (self.cloud.arn(queues[queue]) for queue in ("wake", "lifecycle"))
         self.schedule("provision-minute", "rate(1 minute)", wake, {"cluster": cluster}, group=cluster)
@@ -116,6 +117,20 @@ class Functions:
             Target={"Arn": target, "RoleArn": self.cloud.account.function_role, "Input": json.dumps(given), **fifo},
         )
         self.scheduled.append(name)
+
+    def listen(self, name, kind, target):
+        """Lets a domain event of ours wake a function, by ARN: it is handed the event's detail."""
+        pattern = {"source": ["journeyman"], "detail-type": [kind]}
+        rule = self.cloud.events.put_rule(Name=name, EventPattern=json.dumps(pattern))
+        self.cloud.functions.add_permission(
+            FunctionName=target,
+            StatementId=name,
+            Action="lambda:InvokeFunction",
+            Principal="events.amazonaws.com",
+            SourceArn=rule["RuleArn"],
+        )
+        self.cloud.events.put_targets(Rule=name, Targets=[{"Id": "function", "Arn": target, "InputPath": "$.detail"}])
+        self.rules.append(name)
 
     def invoke(self, name, event):
         """Calls a function and waits: its answer, and whether it failed."""
@@ -137,9 +152,12 @@ class Functions:
             self.cloud.functions.delete_event_source_mapping(UUID=mapping)
         for name in self.scheduled:
             self.cloud.scheduler.delete_schedule(Name=name)
+        for name in self.rules:
+            self.cloud.events.remove_targets(Rule=name, Ids=["function"])
+            self.cloud.events.delete_rule(Name=name)
         for name in self.made:
             self.cloud.functions.delete_function(FunctionName=name)
-        self.made, self.mappings, self.scheduled = [], [], []
+        self.made, self.mappings, self.scheduled, self.rules = [], [], [], []
 
     def _variables(self, function):
         """The function's environment. Lambda sets the credentials by itself, so they go another way."""

@@ -7,6 +7,7 @@ mod ec2nodeclass_status;
 mod fault;
 mod fields;
 mod hints;
+mod judged;
 mod kind;
 mod kubelet;
 mod kubelet_fields;

@@ -87,6 +87,19 @@ impl Objects {
         !self.live && self.seen.is_empty() && self.unused.is_empty()
     }
 
+    /// An EC2NodeClass met so far.
+    pub fn node_class(&self, name: &str) -> Option<&crd::Ec2NodeClass> {
+        let mut classes = self.classes.iter().map(|entry| &entry.object);
+        classes.find(|class| class.metadata.name.as_deref() == Some(name))
+    }
+
+    /// Whether some EC2NodeClass or NodePool has changed since its status was written.
+    pub fn has_unjudged(&self) -> bool {
+        let class = |entry: &Entry<crd::Ec2NodeClass>| entry.object.is_judged();
+        let pool = |entry: &Entry<crd::NodePool>| entry.object.is_judged();
+        !self.classes.iter().all(class) || !self.pools.iter().all(pool)
+    }
+
     /// What is wrong with the objects met so far.
     pub fn faults(&self) -> &[InputFault] {
         &self.faults

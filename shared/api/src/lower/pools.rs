@@ -69,8 +69,12 @@ impl Lowering<'_> {
             if class.metadata.deletion_timestamp.is_some() {
                 return PoolStatus::NotReady(format!("EC2NodeClass {} is being deleted", wanted.name));
             }
-            let conditions = class.status.as_ref().map(|status| status.conditions.as_slice());
-            if let Some(message) = not_ready(conditions.unwrap_or_default()) {
+            let conditions = class.status.as_ref().map_or(&[][..], |status| &status.conditions);
+            if self.objects.live && !class.is_judged() {
+                let message = "its status has not been written yet";
+                return PoolStatus::NotReady(format!("EC2NodeClass {}: {message}", wanted.name));
+            }
+            if let Some(message) = not_ready(conditions) {
                 return PoolStatus::NotReady(format!("EC2NodeClass {}: {message}", wanted.name));
             }
         }

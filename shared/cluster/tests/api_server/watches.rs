@@ -311,7 +311,7 @@ async fn waiting_ends_with_a_change_and_a_heartbeat_is_none() {
     let deadline = start + Duration::from_secs(50);
     server.expect([counted(0)]);
     let (changed, ()) = futures_util::future::join(observer.changed(deadline), told).await;
-    assert_eq!(changed.unwrap(), Changed { pods: 2, pending: 2, nodes: 0, claims: 0 });
+    assert_eq!(changed.unwrap(), Changed { pods: 2, pending: 2, nodes: 0, claims: 0, pools: 0 });
     let waited = start.elapsed();
     assert!(waited >= Duration::from_secs(10) && waited < Duration::from_secs(11), "{waited:?}");
 

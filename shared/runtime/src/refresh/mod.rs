@@ -1,13 +1,16 @@
 //! What can be bought, and what each EC2NodeClass and NodePool comes to.
 
+mod counts;
 mod pool;
 mod status;
 
-use api::crd::{Ec2NodeClass, Kind, Subnet};
+use api::crd::{Ec2NodeClass, Kind, NodePool, Subnet};
 use cloud::images::ImageContext;
 use cloud::profiles::ProfileSpec;
 use cloud::{CloudError, Published};
 use jiff::{SignedDuration, Timestamp};
+use model::{Claim, ClaimNode};
+use serde::Serialize;
 
 use crate::deadline::Deadline;
 use crate::error::RunError;
@@ -70,7 +73,7 @@ impl World {
         for class in classes {
             let now = Timestamp::now();
             let found = self.found(name, &class, &kubernetes, now).await;
-            let status = status::status(&class, found, None, now);
+            let status = status::status(&class, found, faults_of(Kind::Ec2NodeClass, &class), now);
             ready.insert(class.metadata.name.clone().unwrap_or_default(), status.clone());
             if class.status.as_ref() == Some(&status) {
                 continue;
@@ -85,7 +88,8 @@ impl World {
         }
         for pool in cluster.node_pools().await? {
             let now = Timestamp::now();
-            let Some(status) = pool::status(&pool, &ready, now) else { continue };
+            let invalid = faults_of(Kind::NodePool, &pool);
+            let Some(status) = pool::status(&pool, &ready, invalid, now) else { continue };
             let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
             let pool = pool.metadata.name.as_deref().unwrap_or_default();
             if let Err(error) = cluster.set_status(Kind::NodePool, pool, version, &status).await {
@@ -97,6 +101,30 @@ impl World {
             None => Ok(()),
             Some(first) => Err(RunError::Refused { count: refused.len(), first: first.clone() }),
         }
+    }
+
+    /// Looks at NodePools and EC2NodeClasses: counts the pools' nodes, and has statuses written that are not there.
+    pub(crate) async fn look_at_pools(
+        &mut self,
+        name: &str,
+        claims: &[Claim],
+        nodes: &[ClaimNode],
+    ) -> Result<(), RunError> {
+        let cluster = self.site(name).await?.cluster.clone();
+        let (pools, (classes, _)) = (cluster.node_pools().await?, cluster.node_classes().await?);
+        if !pools.iter().all(NodePool::is_judged) || !classes.iter().all(Ec2NodeClass::is_judged) {
+            self.ask_for_statuses(name).await?;
+        }
+        for pool in pools {
+            let Some(status) = counts::counts(&pool, claims, nodes) else { continue };
+            let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
+            let pool = pool.metadata.name.as_deref().unwrap_or_default();
+            // Whoever changed it in between is not overruled; the next minute counts again.
+            if let Err(error) = cluster.set_status(Kind::NodePool, pool, version, &status).await {
+                tracing::warn!(%error, pool, "status not written");
+            }
+        }
+        Ok(())
     }
 
     /// What a class's selectors find.
@@ -133,4 +161,12 @@ impl World {
             profile,
         }
     }
+}
+
+/// What is wrong with a stored object's spec that the schema can't tell.
+fn faults_of(kind: Kind, object: &impl Serialize) -> Option<String> {
+    let value = serde_json::to_value(object).ok()?;
+    let faults = api::crd::validate(kind, &value);
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }

@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 
 use super::status::{Verdict, dated, root};
 
-/// The conditions to write, unless they are there already. `classes` are those there are, with their new statuses.
+/// The conditions to write, unless they are there already. `classes` are those there are, with their new statuses;
+/// `invalid` are the faults of the spec that a schema can't find.
 pub(super) fn status(
     pool: &NodePool,
     classes: &BTreeMap<String, Ec2NodeClassStatus>,
+    invalid: Option<String>,
     now: Timestamp,
 ) -> Option<Value> {
     let class = &pool.spec.template.spec.node_class_ref.name;
@@ -38,7 +40,13 @@ pub(super) fn status(
             ),
         },
     };
-    let mut verdicts = vec![Verdict::good("ValidationSucceeded"), ready];
+    let valid = match invalid {
+        None => Verdict::good("ValidationSucceeded"),
+        Some(message) => {
+            Verdict::bad("ValidationSucceeded", ConditionStatus::False, "NodePoolValidationFailed", message)
+        }
+    };
+    let mut verdicts = vec![valid, ready];
     verdicts.push(root(&verdicts));
     let old = pool.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = pool.metadata.generation;
@@ -81,13 +89,28 @@ mod tests {
             (BTreeMap::new(), "NodeClassReady=False NodeClassNotFound"),
         ] {
             let mut pool = pool();
-            let written = status(&pool, &classes, now).unwrap();
+            let written = status(&pool, &classes, None, now).unwrap();
             pool.status = Some(serde_json::from_value(written).unwrap());
             let conditions = &pool.status.as_ref().unwrap().conditions;
             let found = conditions.iter().find(|known| known.type_ == "NodeClassReady").unwrap();
             assert_eq!(format!("NodeClassReady={} {}", found.status, found.reason), told);
             assert_eq!(conditions.last().unwrap().status, found.status, "Ready follows");
-            assert_eq!(status(&pool, &classes, now), None, "nothing new to write");
+            assert_eq!(status(&pool, &classes, None, now), None, "nothing new to write");
         }
+    }
+
+    #[test]
+    fn a_pool_that_is_not_valid_is_not_ready() {
+        let now = "2026-06-01T12:00:00Z".parse().unwrap();
+        let mut pool = pool();
+        let written = status(&pool, &class("True"), Some("spec: odd".to_owned()), now).unwrap();
+        pool.status = Some(serde_json::from_value(written).unwrap());
+        let told = pool.status.unwrap().conditions.into_iter().map(|known| (known.type_, known.status, known.message));
+        let told: Vec<_> = told.filter(|(kind, ..)| kind != "NodeClassReady").collect();
+        let text = |text: &str| text.to_owned();
+        assert_eq!(told, [
+            (text("ValidationSucceeded"), text("False"), text("spec: odd")),
+            (text("Ready"), text("False"), text("ValidationSucceeded=False")),
+        ]);
     }
 }
