@@ -34,7 +34,6 @@ def of_claims(bench):
 def pools(bench):
     """A NodePool that takes anything, and its class."""
     bench.kube.apply(node_class(), node_pool(**SWIFT))
-    until(lambda: condition(bench.kube.get("NodePool", "default"), "Ready") == "True", 60, explain=bench.kube.summary)
 
 
 def test_two_hundred_mixed_pods_run_on_nodes_that_were_not_there(bench, journeyman, pools):

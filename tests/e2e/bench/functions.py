@@ -46,11 +46,13 @@ def journeyman(folder, bench):
 
 
 def packed(folder, name, to):
-    """The zip of a function; it is made of the program where there is none."""
+    """The zip of a function; it is made of the program, once, where there is none."""
     ready = folder / name / "bootstrap.zip"
     if ready.exists():
         return ready
     path = to / f"{name}.zip"
+    if path.exists():
+        return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         entry = zipfile.ZipInfo("bootstrap")
         entry.external_attr = 0o755 << 16

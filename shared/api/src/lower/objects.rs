@@ -95,9 +95,11 @@ impl Objects {
 
     /// Whether some EC2NodeClass or NodePool has changed since its status was written.
     pub fn has_unjudged(&self) -> bool {
-        let class = |entry: &Entry<crd::Ec2NodeClass>| entry.object.is_judged();
-        let pool = |entry: &Entry<crd::NodePool>| entry.object.is_judged();
-        !self.classes.iter().all(class) || !self.pools.iter().all(pool)
+        let pool = |entry: &Entry<crd::NodePool>| {
+            let pool = &entry.object;
+            pool.is_judged(self.node_class(&pool.spec.template.spec.node_class_ref.name))
+        };
+        !self.classes.iter().all(|entry| entry.object.is_judged()) || !self.pools.iter().all(pool)
     }
 
     /// What is wrong with the objects met so far.

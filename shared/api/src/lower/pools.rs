@@ -77,6 +77,13 @@ impl Lowering<'_> {
             if let Some(message) = not_ready(conditions) {
                 return PoolStatus::NotReady(format!("EC2NodeClass {}: {message}", wanted.name));
             }
+            // What the pool's own status says of the class may be older than the class.
+            if self.objects.live {
+                return match pool.condition("ValidationSucceeded") {
+                    Some(valid) if valid.status == "False" => PoolStatus::NotReady(valid.message.clone()),
+                    _ => PoolStatus::Ready,
+                };
+            }
         }
         let conditions = pool.status.as_ref().map(|status| status.conditions.as_slice());
         not_ready(conditions.unwrap_or_default()).map_or(PoolStatus::Ready, PoolStatus::NotReady)

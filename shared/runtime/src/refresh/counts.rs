@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn np_03_a_pool_without_nodes_has_nothing_and_says_so_once() {
-        let written = counts(&pool(&json!({"resources": {"cpu": "4", "example.com/gpu": "1"}})), &[], &[]).unwrap();
+        let written =
+            counts(&pool(&json!({"resources": {"cpu": "4", "example.com/gpu": "1"}})), &[], &[]).unwrap();
         assert_eq!(
             written,
             json!({"nodes": 0, "resources": {"cpu": "0", "ephemeral-storage": "0", "memory": "0", "nodes": "0",

@@ -112,7 +112,11 @@ impl World {
     ) -> Result<(), RunError> {
         let cluster = self.site(name).await?.cluster.clone();
         let (pools, (classes, _)) = (cluster.node_pools().await?, cluster.node_classes().await?);
-        if !pools.iter().all(NodePool::is_judged) || !classes.iter().all(Ec2NodeClass::is_judged) {
+        let is_judged = |pool: &NodePool| {
+            let wanted = Some(&pool.spec.template.spec.node_class_ref.name);
+            pool.is_judged(classes.iter().find(|class| class.metadata.name.as_ref() == wanted))
+        };
+        if !pools.iter().all(is_judged) || !classes.iter().all(Ec2NodeClass::is_judged) {
             self.ask_for_statuses(name).await?;
         }
         for pool in pools {

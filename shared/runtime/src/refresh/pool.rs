@@ -105,12 +105,20 @@ mod tests {
         let mut pool = pool();
         let written = status(&pool, &class("True"), Some("spec: odd".to_owned()), now).unwrap();
         pool.status = Some(serde_json::from_value(written).unwrap());
-        let told = pool.status.unwrap().conditions.into_iter().map(|known| (known.type_, known.status, known.message));
+        let told = pool
+            .status
+            .unwrap()
+            .conditions
+            .into_iter()
+            .map(|known| (known.type_, known.status, known.message));
         let told: Vec<_> = told.filter(|(kind, ..)| kind != "NodeClassReady").collect();
         let text = |text: &str| text.to_owned();
-        assert_eq!(told, [
-            (text("ValidationSucceeded"), text("False"), text("spec: odd")),
-            (text("Ready"), text("False"), text("ValidationSucceeded=False")),
-        ]);
+        assert_eq!(
+            told,
+            [
+                (text("ValidationSucceeded"), text("False"), text("spec: odd")),
+                (text("Ready"), text("False"), text("ValidationSucceeded=False")),
+            ]
+        );
     }
 }
