@@ -20,7 +20,7 @@ def pools(bench, journeyman):
 def settled(bench, pods):
     """Whether the pods run and each instance is named by one claim."""
     ids = alive(bench)
-    named = [c["status"].get("providerID", "").rsplit("/", 1)[-1] for c in claims(bench)]
+    named = [c.get("status", {}).get("providerID", "").rsplit("/", 1)[-1] for c in claims(bench)]
     return all_run(bench, pods) and sorted(named) == sorted(ids)
 
 

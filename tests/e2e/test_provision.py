@@ -27,7 +27,8 @@ def alive(bench):
 
 def of_claims(bench):
     """The ids of the instances that NodeClaims name."""
-    return {claim["status"]["providerID"].rsplit("/", 1)[1] for claim in claims(bench)}
+    ids = [claim.get("status", {}).get("providerID") for claim in claims(bench)]
+    return {provider_id.rsplit("/", 1)[1] for provider_id in ids if provider_id}
 
 
 @pytest.fixture
