@@ -45,6 +45,32 @@ resource "aws_cloudwatch_event_target" "main" {
   arn            = aws_sqs_queue.main["interruption"].arn
 }
 
+# A function that finds an EC2NodeClass or NodePool without a status for what it says now asks for one.
+resource "aws_cloudwatch_event_rule" "refresh" {
+  name           = "${var.name}-refresh"
+  description    = "Journeyman: statuses are wanted"
+  event_bus_name = local.event_bus
+  event_pattern  = jsonencode({ source = ["journeyman"], detail-type = ["journeyman.refresh"] })
+  tags           = var.tags
+}
+
+resource "aws_cloudwatch_event_target" "refresh" {
+  rule           = aws_cloudwatch_event_rule.refresh.name
+  event_bus_name = local.event_bus
+  target_id      = "catalog"
+  arn            = aws_lambda_alias.main["catalog"].arn
+  input_path     = "$.detail"
+}
+
+resource "aws_lambda_permission" "refresh" {
+  statement_id  = "${var.name}-refresh"
+  action        = "lambda:InvokeFunction"
+  function_name = aws_lambda_alias.main["catalog"].function_name
+  qualifier     = aws_lambda_alias.main["catalog"].name
+  principal     = "events.amazonaws.com"
+  source_arn    = aws_cloudwatch_event_rule.refresh.arn
+}
+
 resource "aws_scheduler_schedule_group" "main" {
   name = var.name
   tags = var.tags
