@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use model::{Funnel, ObjectName, Plan, Snapshot};
 
+pub use disruption::consolidation::{Consolidation, Sweep, Weights};
 pub use interruption::interrupt;
 pub use lifecycle::{Wants, care, launch_group, sweep, wants};
 
@@ -61,4 +62,9 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
 pub fn funnels(snapshot: &Snapshot, pod: &ObjectName) -> Option<Arc<Vec<Funnel>>> {
     let index = snapshot.cluster.pods.iter().position(|known| known.name == *pod)?;
     Some(provision::funnels(snapshot, index))
+}
+
+/// Which working nodes to give up so that the same pods cost less. `cursor` is where the last call stopped, if it did.
+pub fn consolidate(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
+    disruption::consolidation::plan(snapshot, weights, cursor)
 }

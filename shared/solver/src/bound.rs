@@ -12,10 +12,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::BitSet;
 use crate::frame::Frame;
 use crate::lp;
 use crate::state::State;
+use crate::{BitSet, Problem};
 
 /// No more rules than this become resources: those with the most units for their limit.
 const MOST_RULES: usize = 16;
@@ -121,6 +121,20 @@ fn rules(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
     rules
 }
 
+/// What a unit of each demand is worth at least, in micro-dollars an hour: no packing of all of them costs less than the
+/// sum. What units share as a block is split evenly.
+pub fn worths(problem: &Problem) -> Vec<f64> {
+    let frame = Frame::new(problem);
+    let mut worths = vec![0.0; problem.demands.len()];
+    for (item, worth) in frame.items.iter().zip(prices(&frame).worth) {
+        let units: u32 = if item.block { item.sources.iter().map(|(_, units)| *units).sum() } else { 1 };
+        for &(demand, _) in &item.sources {
+            worths[demand] = worth / f64::from(units.max(1));
+        }
+    }
+    worths
+}
+
 /// Prices of resources and worths of units.
 pub(crate) struct Prices {
     /// The worth of a unit of each item.
@@ -148,7 +162,7 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
     let rows = Rows::new(frame);
     let guess = by_signature(frame, &rows);
     let mut lambda = support(frame, &rows, &guess);
-    let (mut worth, mut argmin) = worths(&rows, &lambda);
+    let (mut worth, mut argmin) = worths_at(&rows, &lambda);
     let value = |worth: &[f64]| -> f64 {
         worth.iter().zip(&rows.sorts).map(|(worth, sort)| worth * sort.count).sum()
     };
@@ -178,7 +192,7 @@ pub(crate) fn prices(frame: &Frame) -> Prices {
             }
             saturate(&mut lambda[at], capacity, frame.cost(rows.columns[at]));
         }
-        (worth, argmin) = worths(&rows, &lambda);
+        (worth, argmin) = worths_at(&rows, &lambda);
         let now = value(&worth);
         if now > top {
             top = now;
@@ -286,7 +300,7 @@ fn support(frame: &Frame, rows: &Rows, worth: &[f64]) -> Vec<Vec<f64>> {
 }
 
 /// The worth of each sort, and the place of the column that sets it.
-fn worths(rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
+fn worths_at(rows: &Rows, lambda: &[Vec<f64>]) -> (Vec<f64>, Vec<Option<usize>>) {
     // Prices by resource, so that the sums below run along columns.
     let across: Vec<Vec<f64>> =
         (0..rows.width).map(|resource| lambda.iter().map(|prices| prices[resource]).collect()).collect();

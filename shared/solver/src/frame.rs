@@ -149,10 +149,16 @@ impl<'p> Frame<'p> {
                 .map(|room| *room as f64)
                 .fold(0.0, |sum, room| sum + room.ln_1p())
         };
-        order.sort_by(|one, other| {
-            let key = |column: usize| (self.cost(column), self.problem.columns[column].supply.is_some());
-            key(*one).cmp(&key(*other)).then(room(*other).total_cmp(&room(*one))).then(one.cmp(other))
+        let mut keyed: Vec<_> = order
+            .iter()
+            .map(|&column| {
+                (self.cost(column), self.problem.columns[column].supply.is_some(), room(column), column)
+            })
+            .collect();
+        keyed.sort_by(|one, other| {
+            (one.0, one.1).cmp(&(other.0, other.1)).then(other.2.total_cmp(&one.2)).then(one.3.cmp(&other.3))
         });
+        order.iter_mut().zip(keyed).for_each(|(place, (.., column))| *place = column);
         // Columns by family and openness, as only those can beat each other.
         let mut classes: Vec<(usize, BitSet, Vec<usize>)> = Vec::new();
         let mut front = Vec::new();

@@ -18,6 +18,7 @@ mod solve;
 mod state;
 
 pub use bits::BitSet;
+pub use bound::worths;
 pub use check::check;
 pub use first_fit::first_fit;
 pub use options::holders;

@@ -18,7 +18,6 @@ pub(crate) struct Candidate {
     /// What it costs an hour, with the fee.
     pub price: MicroUsd,
     /// What moving its pods costs, in pods of ordinary importance.
-    #[expect(dead_code, reason = "consolidation weighs by it")]
     pub cost: f64,
 }
 

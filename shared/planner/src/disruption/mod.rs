@@ -6,6 +6,7 @@
 mod budgets;
 pub(crate) mod candidate;
 pub(crate) mod command;
+pub(crate) mod consolidation;
 mod emptiness;
 
 use std::borrow::Cow;

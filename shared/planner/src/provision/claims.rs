@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use model::{
-    CapacityType, Effect, Fnv1a, InstanceType, MinValuesPolicy, NodeClaimDraft, Offer, Plan, PlannedNode,
-    Requirement, Requirements, Resources, Snapshot, labels,
+    CapacityType, Effect, Fnv1a, InstanceType, MicroUsd, MinValuesPolicy, NodeClaimDraft, Offer, Plan,
+    PlannedNode, Requirement, Requirements, Resources, Snapshot, labels,
 };
 
 use solver::BitSet;
@@ -70,7 +70,7 @@ pub(crate) fn options(
     let no_more = |column: usize| {
         let allowances = packer.allowances.get(universe.pool(chosen).name.as_str());
         allowances.into_iter().flatten().all(|allowance| {
-            let amount = |column| usage(universe, column, &allowance.resource, model::MicroUsd::ZERO);
+            let amount = |column| usage(universe, column, &allowance.resource, MicroUsd::ZERO);
             amount(column) <= amount(chosen)
         })
     };
@@ -132,6 +132,61 @@ fn close(universe: &Universe, columns: &[usize], narrow: bool) -> Option<Vec<usi
         return None;
     }
     Some(columns.iter().copied().filter(|column| at_first(column) && whole(*column)).collect())
+}
+
+/// What of `options` can cost no more than `ceiling`, wherever the fleet launches it: the capacity type of the cheapest
+/// only, and of it the `most` cheapest types. None if nothing is left, or less than `minValues` asks.
+pub(crate) fn below(
+    universe: &Universe,
+    options: &Options,
+    ceiling: MicroUsd,
+    most: usize,
+) -> Option<Options> {
+    let first = *options.columns.first()?;
+    let capacity_type = universe.places[first].capacity_type;
+    let of_kind = |column: &usize| universe.places[*column].capacity_type == capacity_type;
+    let columns: Vec<usize> = options.columns.iter().copied().filter(of_kind).collect();
+    let dear: BTreeSet<usize> = columns
+        .iter()
+        .filter(|&&column| universe.price(column) > ceiling)
+        .map(|&column| universe.columns[column].type_index)
+        .collect();
+    let cheap = |column: &usize| !dear.contains(&universe.columns[*column].type_index);
+    let mut kept: Vec<usize> = if cheap(&first) {
+        columns.iter().copied().filter(cheap).collect()
+    } else {
+        // Its own type is dearer in another zone: all stay in the zone where it is cheap.
+        let near = |column: &usize| universe.places[*column] == universe.places[first];
+        columns.iter().copied().filter(near).filter(|&column| universe.price(column) <= ceiling).collect()
+    };
+    let wanted = min_values(&universe.templates[universe.columns[first].template]);
+    let mut types = BTreeSet::new();
+    for &column in &kept {
+        if types.len() < most {
+            types.insert(universe.columns[column].type_index);
+        }
+    }
+    let met =
+        |columns: &[usize]| wanted.iter().all(|(key, min)| distinct(universe, columns, key) >= *min as usize);
+    let within = |column: &usize| types.contains(&universe.columns[*column].type_index);
+    let few: Vec<usize> = kept.iter().copied().filter(within).collect();
+    if met(&few) {
+        kept = few;
+    }
+    (!kept.is_empty() && met(&kept)).then_some(Options { columns: kept, relaxed: false })
+}
+
+impl Options {
+    /// The cheapest.
+    pub fn first(&self) -> usize {
+        self.columns[0]
+    }
+
+    /// How many types there are to choose from.
+    pub fn types(&self, universe: &Universe) -> usize {
+        let types = self.columns.iter().map(|&column| universe.columns[column].type_index);
+        types.collect::<BTreeSet<_>>().len()
+    }
 }
 
 fn min_values(template: &Template) -> Vec<(String, u32)> {

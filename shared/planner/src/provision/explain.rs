@@ -110,7 +110,7 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let pod = &self.snapshot.cluster.pods[*alike.pods.first()?];
         let variant = alike.variants.last()?;
         let fleet = &self.placer.fleet;
-        fleet.nodes.iter().filter(|seat| seat.active && fleet.welcomes(seat.look, alike, variant)).find_map(
+        fleet.nodes.iter().filter(|seat| seat.open && fleet.welcomes(seat.look, alike, variant)).find_map(
             |seat| {
                 if pod.spec.requests.exceeds(&seat.room).is_some() {
                     return None;

@@ -1,6 +1,7 @@
 //! The nodes there are, and the room left on them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use model::{HostPort, Node, Pod, Requirements, Resources, Snapshot, Taint, Undefined, labels};
 
@@ -9,18 +10,24 @@ use super::daemons;
 use super::universe::{Mentions, untolerated};
 
 /// Nodes in the order in which they are filled: initialized first, then by name.
+#[derive(Clone)]
 pub(crate) struct Fleet<'a> {
     pub nodes: Vec<Seat<'a>>,
     /// Nodes that no pod can tell apart by labels and taints share a look.
-    looks: Vec<Look<'a>>,
-    by_name: BTreeMap<&'a str, usize>,
+    looks: Rc<Vec<Look<'a>>>,
+    by_name: Rc<BTreeMap<&'a str, usize>>,
 }
 
 /// A node as pods meet it.
+#[derive(Clone)]
 pub(crate) struct Seat<'a> {
     pub node: &'a Node,
-    /// It stays, so it can take pods.
+    /// Its place in `Cluster::nodes`.
+    pub index: usize,
+    /// It stays.
     pub active: bool,
+    /// It takes pods.
+    pub open: bool,
     pub look: usize,
     pub room: Resources,
     ports: Vec<&'a HostPort>,
@@ -35,13 +42,13 @@ struct Look<'a> {
 
 impl<'a> Fleet<'a> {
     pub fn new(snapshot: &'a Snapshot, mentions: &Mentions) -> Self {
-        let mut sorted: Vec<&Node> = snapshot.cluster.nodes.iter().collect();
-        sorted.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(&b.name)));
+        let mut sorted: Vec<(usize, &Node)> = snapshot.cluster.nodes.iter().enumerate().collect();
+        sorted.sort_by(|(_, a), (_, b)| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(&b.name)));
         let mut known = BTreeMap::new();
         let mut looks: Vec<Look> = Vec::new();
         let mut burdens: BTreeMap<(BTreeMap<&str, &str>, &[Taint]), Resources> = BTreeMap::new();
         let mut nodes: Vec<Seat> = Vec::new();
-        for node in sorted {
+        for (index, node) in sorted {
             let told_apart = |key: &str| mentions.0.contains_key(labels::normalise(key));
             let shown = node.labels.iter().filter(|(key, _)| told_apart(key));
             let shown: BTreeMap<&str, &str> =
@@ -59,11 +66,11 @@ impl<'a> Fleet<'a> {
             let mut room = node.allocatable.clone();
             room.subtract(&expected);
             let (active, ports, volumes) = (!node.is_going(), Vec::new(), BTreeMap::new());
-            nodes.push(Seat { node, active, look, room, ports, volumes });
+            nodes.push(Seat { node, index, active, open: active, look, room, ports, volumes });
         }
         let by_name =
             nodes.iter().enumerate().map(|(index, seat)| (seat.node.name.as_str(), index)).collect();
-        let mut fleet = Self { nodes, looks, by_name };
+        let mut fleet = Self { nodes, looks: Rc::new(looks), by_name: Rc::new(by_name) };
         fleet.seat_bound(snapshot);
         fleet
     }

@@ -13,7 +13,9 @@ mod packing;
 mod place;
 mod raise;
 mod topology;
+mod trial;
 mod universe;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +36,9 @@ use packing::Packer;
 pub(crate) use packing::node_price;
 use place::Placer;
 use topology::Topology;
+pub(crate) use trial::{Bin, Ground, Moves, Terms};
 use universe::{Mentions, Universe};
+pub(crate) use value::Values;
 
 /// More attempts than this to keep neighbours' rules when pods are refused, and the plan stays as it is.
 const MAX_ATTEMPTS: usize = 32;
@@ -133,7 +137,7 @@ fn attempt_to_place(
 
     let mut placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
     let mut packer = Packer::new(snapshot, &universe, &classes);
-    let mut waiting: Vec<(usize, usize, Vec<usize>)> = Vec::new();
+    let mut waiting: Vec<Waiting> = Vec::new();
     for (class, members) in classes.iter().enumerate() {
         let mut by_variant: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &pod in &members.pods {
@@ -141,34 +145,72 @@ fn attempt_to_place(
         }
         waiting.extend(by_variant.into_iter().map(|(variant, pods)| (class, variant, pods)));
     }
-    let mut refused = Vec::new();
-    while !waiting.is_empty() {
-        let placed = placer.place(std::mem::take(&mut waiting));
-        refused.extend(placed.failed.into_iter().map(|(class, pods, hint)| (class, pods, hint, false, None)));
-        for left in packer.pack(placed.demands, &mut placer) {
-            // What the packer could not house may ask for less, if it still has a preference to give up.
-            let next = Some(left.variant + 1).filter(|&next| next < classes[left.class].variants.len());
-            match (next, placer.topology.counts_for_others(left.class)) {
-                (Some(next), false) => waiting.push((left.class, next, left.pods)),
-                (retry, counted) => refused.push((left.class, left.pods, left.reason, counted, retry)),
-            }
-        }
-    }
+    let refused = fill(waiting, &classes, &mut placer, &mut packer);
 
     for (pod, node) in placer.placements() {
-        plan.existing.entry(node.to_owned()).or_default().push(pods[pod].name.clone());
+        let node = placer.fleet.nodes[node].node.name.clone();
+        plan.existing.entry(node).or_default().push(pods[pod].name.clone());
     }
     plan.existing.values_mut().for_each(|names| names.sort());
     packer.finish(plan);
 
     let explainer = Explainer::new(snapshot, &universe, &classes, &placer, &packer);
     let mut explained = BTreeMap::new();
-    let explain = |(class, pods, hint, counted, retry): (usize, Vec<usize>, Hint, bool, Option<usize>)| {
+    let explain = |Homeless { class, pods, hint, counted, retry }: Homeless| {
         let (reason, funnels) =
             explained.entry((class, hint.clone())).or_insert_with(|| explainer.explain(class, hint)).clone();
         Refused { pods, reason, funnels, counted, retry }
     };
     refused.into_iter().map(explain).collect()
+}
+
+/// A class, the variant to begin with, and pods of it.
+type Waiting = (usize, usize, Vec<usize>);
+
+/// Pods of one class that found no place, before anybody asks why.
+struct Homeless {
+    class: usize,
+    pods: Vec<usize>,
+    hint: Hint,
+    /// As in [`Refused`].
+    counted: bool,
+    retry: Option<usize>,
+}
+
+/// Places and packs until nothing more finds room.
+fn fill(
+    mut waiting: Vec<Waiting>,
+    classes: &[Class],
+    placer: &mut Placer,
+    packer: &mut Packer,
+) -> Vec<Homeless> {
+    let mut homeless = Vec::new();
+    while !waiting.is_empty() {
+        let placed = placer.place(std::mem::take(&mut waiting));
+        let failed = placed.failed.into_iter();
+        homeless.extend(failed.map(|(class, pods, hint)| Homeless {
+            class,
+            pods,
+            hint,
+            counted: false,
+            retry: None,
+        }));
+        for left in packer.pack(placed.demands, placer) {
+            // What the packer could not house may ask for less, if it still has a preference to give up.
+            let next = Some(left.variant + 1).filter(|&next| next < classes[left.class].variants.len());
+            match (next, placer.topology.counts_for_others(left.class)) {
+                (Some(next), false) => waiting.push((left.class, next, left.pods)),
+                (retry, counted) => homeless.push(Homeless {
+                    class: left.class,
+                    pods: left.pods,
+                    hint: left.reason,
+                    counted,
+                    retry,
+                }),
+            }
+        }
+    }
+    homeless
 }
 
 /// What each rule leaves of each pool's types for one pod, whether it finds a place or not.

@@ -85,12 +85,41 @@ impl<'a, 'u> Packer<'a, 'u> {
         Self { snapshot, universe, classes, allowances, reservations, chosen: Vec::new(), bound: 0 }
     }
 
+    /// What a pod of each demand is worth at least, an hour in micro-dollars: no way of buying nodes of the heaviest pools
+    /// that take it makes it cheaper. Nothing for those that no node takes.
+    pub fn worths(&self, demands: &[Demand], placer: &Placer) -> Vec<f64> {
+        let mut worths = vec![0.0; demands.len()];
+        let mut open: Vec<usize> = (0..demands.len()).collect();
+        for weight in self.weights().into_iter().rev() {
+            let columns = self.of_weight(weight);
+            let (members, later) =
+                open.into_iter().partition(|&member| demands[member].columns.intersects(&columns));
+            open = later;
+            let tier = Tier { columns: columns.iter().collect(), members };
+            if tier.members.is_empty() {
+                continue;
+            }
+            let mut problem = self.problem(&tier, demands, placer);
+            problem.demands.iter_mut().for_each(|demand| demand.company = None);
+            for (&member, worth) in tier.members.iter().zip(solver::worths(&problem)) {
+                worths[member] = worth;
+            }
+        }
+        worths
+    }
+
+    fn weights(&self) -> BTreeSet<u32> {
+        self.universe.templates.iter().map(|template| template.pool.weight).collect()
+    }
+
+    fn of_weight(&self, weight: u32) -> BitSet {
+        self.universe.columns_where(|column| self.universe.templates[column.template].pool.weight == weight)
+    }
+
     /// Packs the demands, heaviest pools first, and gives back what found no room. Pods that are given back no longer
     /// count where they were to go.
     pub fn pack(&mut self, mut demands: Vec<Demand>, placer: &mut Placer) -> Vec<Left> {
-        let weights: BTreeSet<u32> =
-            self.universe.templates.iter().map(|template| template.pool.weight).collect();
-        for weight in weights.into_iter().rev() {
+        for weight in self.weights().into_iter().rev() {
             // Each time round takes a template away from some demand, so this ends.
             loop {
                 demands.retain(|demand| !demand.pods.is_empty());
@@ -122,9 +151,7 @@ impl<'a, 'u> Packer<'a, 'u> {
     /// Whether a template was taken away from a demand because its claim could not list enough, so that it is worth
     /// trying again.
     fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &mut Placer) -> bool {
-        let tier = self
-            .universe
-            .columns_where(|column| self.universe.templates[column.template].pool.weight == weight);
+        let tier = self.of_weight(weight);
         let mut used = self.universe.none();
         let mut members = Vec::new();
         for (index, demand) in demands.iter().enumerate() {
@@ -322,6 +349,11 @@ impl<'a, 'u> Packer<'a, 'u> {
             }
         }
         facets
+    }
+
+    /// The bins so far.
+    pub fn into_chosen(self) -> Vec<Chosen> {
+        self.chosen
     }
 
     /// Writes nodes, their claims and the bound into the plan.

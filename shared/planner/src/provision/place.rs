@@ -79,9 +79,9 @@ impl<'a, 'u> Placer<'a, 'u> {
         }
     }
 
-    /// Pods that found a node, with its name.
-    pub fn placements(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.on_nodes.iter().map(|&(pod, node)| (pod, self.fleet.nodes[node].node.name.as_str()))
+    /// Pods that found a node, with its place in the fleet.
+    pub fn placements(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.on_nodes.iter().copied()
     }
 
     /// Takes `(class, first variant, pods)` in queue order. A pod that finds nothing is tried again as long as others
@@ -174,7 +174,7 @@ impl<'a, 'u> Placer<'a, 'u> {
             let fleet = &self.fleet;
             let may = |&node: &usize| {
                 let look = fleet.nodes[node].look;
-                fleet.nodes[node].active
+                fleet.nodes[node].open
                     && *welcome[look].get_or_insert_with(|| fleet.welcomes(look, alike, held))
             };
             (0..fleet.nodes.len()).filter(may).collect()

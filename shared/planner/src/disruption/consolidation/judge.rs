@@ -1,0 +1,120 @@
+//! Whether what a trial came to is worth doing, command by command.
+
+use std::collections::BTreeMap;
+
+use model::{CapacityType, MicroUsd, Snapshot, labels};
+
+use super::Weights;
+use crate::disruption::candidate::Candidate;
+use crate::provision::{Bin, Ground, Moves, Terms};
+
+/// Nodes that share replacements, and those replacements.
+pub(super) struct Command {
+    /// Places in the list of candidates.
+    pub members: Vec<usize>,
+    /// Places in `Moves::bins`.
+    pub bins: Vec<usize>,
+    pub before: MicroUsd,
+    pub after: MicroUsd,
+    /// What moving the pods costs.
+    pub cost: f64,
+}
+
+impl Command {
+    pub fn saved(&self) -> MicroUsd {
+        MicroUsd(self.before.0.saturating_sub(self.after.0))
+    }
+}
+
+/// Splits what goes into commands: nodes whose pods meet on a new node go together, all others by themselves.
+pub(super) fn commands(candidates: &[Candidate], going: &[usize], moves: &Moves) -> Vec<Command> {
+    let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
+    for (place, &member) in going.iter().enumerate() {
+        owner.extend(candidates[member].pods.iter().map(|&pod| (pod, place)));
+    }
+    let mut root: Vec<usize> = (0..going.len()).collect();
+    let mut homes = Vec::new();
+    for bin in &moves.bins {
+        let mut places = bin.pods().iter().filter_map(|pod| owner.get(pod).copied());
+        let first = places.next().unwrap_or(0);
+        let first = find(&mut root, first);
+        for place in places {
+            let other = find(&mut root, place);
+            root[other] = first;
+        }
+        homes.push(first);
+    }
+    let mut by_root: BTreeMap<usize, Command> = BTreeMap::new();
+    for (place, &member) in going.iter().enumerate() {
+        let command = by_root.entry(find(&mut root, place)).or_insert_with(|| Command {
+            members: Vec::new(),
+            bins: Vec::new(),
+            before: MicroUsd::ZERO,
+            after: MicroUsd::ZERO,
+            cost: 0.0,
+        });
+        command.members.push(member);
+        command.before = command.before.plus(candidates[member].price);
+        command.cost += candidates[member].cost;
+    }
+    for (index, bin) in moves.bins.iter().enumerate() {
+        let home = find(&mut root, homes[index]);
+        if let Some(command) = by_root.get_mut(&home) {
+            command.bins.push(index);
+            command.after = command.after.plus(bin.price);
+        }
+    }
+    by_root.into_values().collect()
+}
+
+fn find(root: &mut [usize], mut place: usize) -> usize {
+    while root[place] != place {
+        root[place] = root[root[place]];
+        place = root[place];
+    }
+    place
+}
+
+/// Whether a command saves enough for what it costs.
+pub(super) fn saves_enough(command: &Command, weights: &Weights) -> bool {
+    enough(command.before, command.after, command.cost, weights)
+}
+
+/// Whether `after` is little enough to give up a node for.
+pub(super) fn worth_while(candidate: &Candidate, after: MicroUsd, weights: &Weights) -> bool {
+    enough(candidate.price, after, 0.0, weights)
+}
+
+fn enough(before: MicroUsd, after: MicroUsd, cost: f64, weights: &Weights) -> bool {
+    let saved = before.0.saturating_sub(after.0);
+    let for_pods = (weights.least_saving_per_pod.0 as f64 * cost).ceil() as u64;
+    let least = if after == MicroUsd::ZERO { 0 } else { before.0 / 1000 * weights.least_saving };
+    saved > 0 && saved >= least.max(for_pods)
+}
+
+/// Holds a command's new nodes to prices that together stay below what goes; false if they cannot be had so.
+pub(super) fn hold(
+    snapshot: &Snapshot,
+    ground: &Ground,
+    candidates: &[Candidate],
+    command: &Command,
+    bins: &mut [Bin],
+    weights: &Weights,
+) -> bool {
+    let spot = command.members.iter().all(|&member| is_spot(snapshot, &candidates[member]));
+    let one = spot && command.members.len() == 1 && command.bins.len() == 1;
+    let (most_types, least_spot_types) =
+        if one { (weights.spot_types, weights.spot_types) } else { (usize::MAX, 1) };
+    command.bins.iter().all(|&bin| {
+        // Each may take its share of what is saved, so that even the dearest launch of all saves something.
+        let share = u128::from(bins[bin].price.0) * u128::from(command.before.0.saturating_sub(1));
+        let ceiling = share / u128::from(command.after.0.max(1));
+        let ceiling = MicroUsd(u64::try_from(ceiling).unwrap_or(u64::MAX));
+        ground.hold(&mut bins[bin], Terms { ceiling, most_types, least_spot_types })
+    })
+}
+
+fn is_spot(snapshot: &Snapshot, candidate: &Candidate) -> bool {
+    let node = &snapshot.cluster.nodes[candidate.node];
+    node.labels.get(labels::CAPACITY_TYPE).map(String::as_str) == Some(CapacityType::Spot.as_str())
+}

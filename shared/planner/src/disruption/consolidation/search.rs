@@ -1,0 +1,253 @@
+//! Looks for nodes to take out, as sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{BudgetReason, Effect, NodeClaimDraft, Snapshot};
+use solver::BitSet;
+
+use super::judge::{self, Command};
+use super::{Consolidation, Sweep, Weights};
+use crate::disruption::candidate::{Candidate, Limits, Scene};
+use crate::provision::{Bin, Ground, Moves, Values};
+
+/// A node counts as wasteful when a full one of its kind costs this much more than what it could hold, in thousandths.
+const WASTE: f64 = 1.08;
+
+/// How many of the most wasteful nodes are tried together, when the rest is to be kept.
+const WINDOWS: [usize; 4] = [24, 12, 6, 3];
+
+/// So often a set is tried again without those that spoilt it.
+const RETRIES: usize = 4;
+
+struct Search<'a, 's> {
+    snapshot: &'a Snapshot,
+    ground: Ground<'a>,
+    values: Values,
+    candidates: Vec<Candidate>,
+    limits: Limits,
+    weights: &'s Weights,
+    /// Nodes that stay but take no pods.
+    closed: BitSet,
+    spent: u64,
+}
+
+/// What a candidate is worth.
+#[derive(Clone, Copy)]
+struct Worth {
+    /// Of its pods.
+    pods: f64,
+    /// Of the best filling.
+    full: f64,
+}
+
+pub(super) fn sweep(
+    scene: &Scene,
+    mut candidates: Vec<Candidate>,
+    weights: &Weights,
+    cursor: Option<&str>,
+) -> Sweep {
+    let snapshot = scene.snapshot;
+    let limits = scene.limits(Some(BudgetReason::Underutilized));
+    let nodes = &snapshot.cluster.nodes;
+    candidates.sort_by(|a, b| nodes[a.node].name.cmp(&nodes[b.node].name));
+    let movable: Vec<usize> =
+        candidates.iter().flat_map(|candidate| candidate.pods.iter().copied()).collect();
+    let ground = Ground::new(snapshot, &movable);
+    let awaited: BTreeSet<usize> = ground.awaited().into_iter().collect();
+    candidates.retain(|candidate| !awaited.contains(&candidate.node));
+    if candidates.is_empty() {
+        return Sweep::default();
+    }
+    let mut values = ground.values(&movable);
+    let worths: Vec<Worth> = candidates
+        .iter()
+        .map(|candidate| Worth {
+            pods: ground.worth(&values, &candidate.pods),
+            full: ground.full(&mut values, candidate.node, &candidate.pods),
+        })
+        .collect();
+    let closed = closed(snapshot);
+    let mut search = Search { snapshot, ground, values, candidates, limits, weights, closed, spent: 0 };
+    search.run(&worths, cursor)
+}
+
+/// Nodes that pods came to or left a short while ago are left alone, as their pools ask.
+fn closed(snapshot: &Snapshot) -> BitSet {
+    let pools: BTreeMap<&str, _> = snapshot
+        .cluster
+        .pools
+        .iter()
+        .filter_map(|pool| Some((pool.name.as_str(), pool.disruption.consolidate_after?)))
+        .collect();
+    let mut closed = BitSet::new(snapshot.cluster.nodes.len());
+    for (index, node) in snapshot.cluster.nodes.iter().enumerate() {
+        let patience = node.pool().filter(|_| node.claim.is_some()).and_then(|pool| pools.get(pool));
+        let since = snapshot.now.duration_since(node.last_pod_event.unwrap_or(node.created));
+        if patience.is_some_and(|&patience| since < patience) {
+            closed.insert(index);
+        }
+    }
+    closed
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, worths: &[Worth], cursor: Option<&str>) -> Sweep {
+        let waste = |place: usize| self.candidates[place].price.0 as f64 - worths[place].pods;
+        let rate = |place: usize| waste(place) / (1.0 + self.candidates[place].cost);
+        let going = self.wasteful(worths);
+        let mut order: Vec<usize> = going.iter().copied().filter(|&place| waste(place) > 0.0).collect();
+        order.sort_by(|&a, &b| rate(b).total_cmp(&rate(a)).then(a.cmp(&b)));
+        let mut closed = self.closed.clone();
+        going.iter().for_each(|&place| closed.insert(self.candidates[place].node));
+        let set = self.within_limits(&order);
+        if let Some(consolidations) = self.attempt(set, &closed) {
+            return Sweep { consolidations, cursor: None };
+        }
+        self.windows(worths, cursor)
+    }
+
+    /// Smaller sets, the most wasteful first, with all other nodes to go to.
+    fn windows(&mut self, worths: &[Worth], cursor: Option<&str>) -> Sweep {
+        let waste = |place: usize| self.candidates[place].price.0 as f64 - worths[place].pods;
+        let mut order: Vec<usize> = (0..self.candidates.len()).collect();
+        order.sort_by(|&a, &b| waste(b).total_cmp(&waste(a)).then(a.cmp(&b)));
+        let name = |place: usize| &self.snapshot.cluster.nodes[self.candidates[place].node].name;
+        let start =
+            cursor.and_then(|cursor| order.iter().position(|&place| name(place) == cursor)).unwrap_or(0);
+        let closed = self.closed.clone();
+        if start == 0 {
+            for size in WINDOWS.into_iter().filter(|size| *size <= order.len()) {
+                let set = self.within_limits(&order[..size]);
+                if let Some(consolidations) = self.attempt(set, &closed) {
+                    return Sweep { consolidations, cursor: None };
+                }
+            }
+        }
+        for &place in &order[start..] {
+            if self.spent > self.weights.work {
+                let cursor = self.snapshot.cluster.nodes[self.candidates[place].node].name.clone();
+                return Sweep { consolidations: Vec::new(), cursor: Some(cursor) };
+            }
+            let candidate = &self.candidates[place];
+            self.spent += 1 + (self.snapshot.cluster.nodes.len() / 100) as u64;
+            let instead =
+                self.ground.cheapest_instead(&mut self.values, candidate.node, &candidate.pods, &closed);
+            if instead.is_none_or(|instead| !judge::worth_while(candidate, instead, self.weights)) {
+                continue;
+            }
+            let set = self.within_limits(&[place]);
+            if let Some(consolidations) = self.attempt(set, &closed) {
+                return Sweep { consolidations, cursor: None };
+            }
+        }
+        Sweep::default()
+    }
+
+    /// Nodes that are not among the cheapest ways to hold all pods.
+    fn wasteful(&self, worths: &[Worth]) -> Vec<usize> {
+        let total: f64 = worths.iter().map(|worth| worth.pods).sum();
+        let ratio = |place: usize| self.candidates[place].price.0 as f64 / worths[place].full.max(1.0);
+        let mut order: Vec<usize> = (0..worths.len()).collect();
+        order.sort_by(|&a, &b| ratio(a).total_cmp(&ratio(b)).then(a.cmp(&b)));
+        let mut held = 0.0;
+        let mut going = Vec::new();
+        for place in order {
+            if ratio(place) <= WASTE && held < total {
+                held += worths[place].full;
+            } else {
+                going.push(place);
+            }
+        }
+        going
+    }
+
+    /// As many of `order` as may go together.
+    fn within_limits(&self, order: &[usize]) -> Vec<usize> {
+        let mut limits = self.limits.clone();
+        let mut allowed = |place: &usize| {
+            let candidate = &self.candidates[*place];
+            limits.take(&self.snapshot.cluster.nodes[candidate.node], candidate).is_ok()
+        };
+        order.iter().copied().filter(|place| allowed(place)).collect()
+    }
+
+    /// What comes of taking `set` out, if enough of it is worth doing.
+    fn attempt(&mut self, mut set: Vec<usize>, closed: &BitSet) -> Option<Vec<Consolidation>> {
+        for _ in 0..RETRIES {
+            if set.is_empty() {
+                return None;
+            }
+            let mut going = BitSet::new(self.snapshot.cluster.nodes.len());
+            let mut pods = Vec::new();
+            for &place in &set {
+                going.insert(self.candidates[place].node);
+                pods.extend_from_slice(&self.candidates[place].pods);
+            }
+            self.spent += (pods.len() + self.snapshot.cluster.nodes.len()) as u64;
+            let mut moves = self.ground.moves(&going, closed, &pods);
+            if !moves.homeless.is_empty() {
+                let homeless: BTreeSet<usize> = moves.homeless.iter().copied().collect();
+                let stays =
+                    |place: &usize| !self.candidates[*place].pods.iter().any(|pod| homeless.contains(pod));
+                set.retain(stays);
+                continue;
+            }
+            let commands = judge::commands(&self.candidates, &set, &moves);
+            let mut out = BTreeSet::new();
+            for command in &commands {
+                let good = judge::saves_enough(command, self.weights)
+                    && judge::hold(
+                        self.snapshot,
+                        &self.ground,
+                        &self.candidates,
+                        command,
+                        &mut moves.bins,
+                        self.weights,
+                    );
+                if !good {
+                    out.extend(command.members.iter().copied());
+                }
+            }
+            if out.is_empty() {
+                return Some(self.write(&commands, moves));
+            }
+            set.retain(|place| !out.contains(place));
+        }
+        None
+    }
+
+    fn write(&self, commands: &[Command], moves: Moves) -> Vec<Consolidation> {
+        let cluster = &self.snapshot.cluster;
+        let mut bins: Vec<Option<Bin>> = moves.bins.into_iter().map(Some).collect();
+        let mut to: BTreeMap<usize, usize> = moves.on_nodes.into_iter().collect();
+        let of_command = |command: &Command| {
+            let own = command.bins.iter().filter_map(|&bin| bins[bin].take()).collect();
+            let plan = self.ground.write(own);
+            let drafts = plan.effects.into_iter().filter_map(|effect| match effect {
+                Effect::CreateNodeClaim(draft) => Some(draft),
+                _ => None,
+            });
+            let drafts: Vec<Arc<NodeClaimDraft>> = drafts.collect();
+            let mut existing: BTreeMap<String, Vec<_>> = BTreeMap::new();
+            let mut pods_moved = 0;
+            for pod in command.members.iter().flat_map(|&member| &self.candidates[member].pods) {
+                pods_moved += 1;
+                if let Some(node) = to.remove(pod) {
+                    let name = cluster.nodes[node].name.clone();
+                    existing.entry(name).or_default().push(cluster.pods[*pod].name.clone());
+                }
+            }
+            existing.values_mut().for_each(|names| names.sort());
+            let names =
+                command.members.iter().map(|&member| &cluster.nodes[self.candidates[member].node].name);
+            let mut nodes: Vec<String> = names.cloned().collect();
+            nodes.sort();
+            let replacements = plan.nodes.into_iter().zip(drafts).collect();
+            Consolidation { nodes, replacements, existing, pods_moved, saved: command.saved() }
+        };
+        let mut written: Vec<Consolidation> = commands.iter().map(of_command).collect();
+        written.sort_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.nodes.cmp(&b.nodes)));
+        written
+    }
+}
