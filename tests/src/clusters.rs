@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use model::{
-    Budget, CapacityType, InstanceType, Node, ObjectName, Offer, Phase, PlannedNode, Requirement, Snapshot,
-    labels,
+    Budget, CapacityType, InstanceType, Node, ObjectName, Offer, Offering, Phase, PlannedNode, Requirement,
+    Snapshot, labels,
 };
 
+use crate::kit;
 use crate::workloads::{self, Dice, Shape};
 
 /// What a cluster is like.
@@ -95,41 +96,14 @@ fn node(snapshot: &Snapshot, pool: &str, name: &str, offer: &Offer) -> Node {
     let pool = snapshot.cluster.pools.iter().find(|known| known.name == pool).expect("the pool is there");
     let types = &snapshot.catalogue.types[&pool.node_class.name];
     let kind = types.iter().find(|kind| kind.name == offer.instance_type).expect("the type is known");
-    let mut labels: BTreeMap<String, String> = kind
-        .requirements
-        .iter()
-        .filter_map(|(key, requirement)| Some((key.to_owned(), requirement.single()?.to_owned())))
-        .collect();
-    let offering = kind
-        .offerings
-        .iter()
-        .find(|known| known.zone == offer.zone && known.capacity_type == offer.capacity_type);
-    labels.extend(offering.expect("the offering is known").labels());
-    labels.extend(pool.labels.clone());
-    let more = [
-        (labels::INSTANCE_TYPE, kind.name.as_str()),
-        (labels::NODEPOOL, pool.name.as_str()),
-        (labels::HOSTNAME, name),
-    ];
-    labels.extend(more.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    labels.insert(pool.node_class.label(), pool.node_class.name.clone());
-    Node {
-        name: name.to_owned(),
-        claim: Some(name.to_owned()),
-        provider_id: Some(format!("aws:///{}/i-{name}", offer.zone)),
-        labels,
-        taints: pool.taints.clone(),
-        capacity: kind.capacity.clone(),
-        allocatable: kind.allocatable(),
-        registered: true,
-        initialized: true,
-        has_node: true,
-        deleting: false,
-        created: snapshot.now,
-        last_pod_event: None,
-        do_not_disrupt: false,
-        volume_limits: BTreeMap::new(),
-    }
+    let sold = |known: &&Offering| known.zone == offer.zone && known.capacity_type == offer.capacity_type;
+    let offering = kind.offerings.iter().find(sold).expect("the offering is known");
+    let mut node = kit::node(name, kind, &offer.zone, offer.capacity_type, Some(pool));
+    node.claim = Some(name.to_owned());
+    node.created = snapshot.now;
+    node.labels.extend(offering.labels());
+    node.labels.insert(labels::INSTANCE_TYPE.to_owned(), kind.name.clone());
+    node
 }
 
 /// Carries a command out at once: `gone` go, `planned` come at their cheapest offer, pods are where they were planned to
@@ -161,19 +135,21 @@ pub fn apply<'p>(
     moved
 }
 
-/// What all nodes cost an hour, in dollars.
+/// What all nodes of pools cost an hour with the operator's fee, in dollars.
 pub fn price(snapshot: &Snapshot) -> f64 {
-    let types = &snapshot.catalogue.types["default"];
     let of_node = |node: &Node| {
         let label = |key: &str| node.labels.get(key).map_or("", String::as_str);
-        let kind = types.iter().find(|kind| kind.name == label(labels::INSTANCE_TYPE)).expect("a known type");
-        let same = |offering: &&model::Offering| {
+        let mut types = snapshot.catalogue.types.values().flat_map(|types| types.iter());
+        let kind = types.find(|kind| kind.name == label(labels::INSTANCE_TYPE))?;
+        let sold = |offering: &&Offering| {
             offering.zone == label(labels::ZONE)
                 && offering.capacity_type.as_str() == label(labels::CAPACITY_TYPE)
         };
-        kind.offerings.iter().find(same).expect("a known offering").price.usd()
+        Some(kind.offerings.iter().find(sold)?.price.usd())
     };
-    snapshot.cluster.nodes.iter().map(of_node).sum()
+    let fee = snapshot.settings.fee_per_node.usd();
+    let ours = snapshot.cluster.nodes.iter().filter(|node| node.claim.is_some());
+    ours.map(|node| of_node(node).unwrap_or(0.0) + fee).sum()
 }
 
 /// A node that holds more than it has, by a judge that only adds up.
