@@ -37,30 +37,6 @@ fn main() {
             "consol-2000",
             Half { shape, nodes: 2000, pods: 30_000, small: true, spot: false, budget: "10%", seed: 4 },
         ),
-        (
-            "zonal-300",
-            Half {
-                shape: Shape::Zonal,
-                nodes: 300,
-                pods: 1750,
-                small: true,
-                spot: false,
-                budget: "10%",
-                seed: 5,
-            },
-        ),
-        (
-            "diverse-300",
-            Half {
-                shape: Shape::Diverse,
-                nodes: 300,
-                pods: 1750,
-                small: true,
-                spot: false,
-                budget: "10%",
-                seed: 6,
-            },
-        ),
     ];
     println!(
         "| cluster | pods | nodes | $/h | bound $/h | ratio | fresh $/h | rounds | moved | moved a $ | first s | s |"

@@ -1,4 +1,5 @@
 //! Half-empty clusters to consolidate, made from a seed, and what becomes of them when a plan is carried out.
+#![expect(clippy::expect_used, reason = "a plan that names what is not there is a fault to stop at")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
