@@ -11,7 +11,7 @@ mod provision;
 
 use std::sync::Arc;
 
-use model::{Funnel, ObjectName, Plan, Snapshot};
+use model::{Effect, Funnel, MarkOrder, ObjectName, Plan, Snapshot};
 
 pub use disruption::consolidation::{Consolidation, Sweep, Weights};
 pub use interruption::interrupt;
@@ -24,6 +24,8 @@ pub enum Step {
     Provision,
     /// Nodes go that aren't needed, or not as they are.
     Disrupt,
+    /// The same, but only of nodes that were closed to new pods before they were looked at.
+    Confirm,
 }
 
 impl Step {
@@ -32,12 +34,13 @@ impl Step {
         match self {
             Self::Provision => "provision",
             Self::Disrupt => "disrupt",
+            Self::Confirm => "confirm",
         }
     }
 
     /// The step of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Provision, Self::Disrupt].into_iter().find(|known| known.name() == name)
+        [Self::Provision, Self::Disrupt, Self::Confirm].into_iter().find(|known| known.name() == name)
     }
 }
 
@@ -45,6 +48,8 @@ impl Step {
 pub const PROVISION: &[Step] = &[Step::Provision];
 /// Only give nodes up.
 pub const DISRUPT: &[Step] = &[Step::Disrupt];
+/// Only give up nodes that are closed already.
+pub const CONFIRM: &[Step] = &[Step::Confirm];
 
 /// Decides. Equal snapshots give equal plans, whatever the order of their lists.
 pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
@@ -52,10 +57,24 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
     for step in steps {
         match step {
             Step::Provision => provision::plan(snapshot, &mut plan),
-            Step::Disrupt => disruption::plan(snapshot, &mut plan),
+            Step::Disrupt => disruption::plan(snapshot, disruption::Of::All, &mut plan),
+            Step::Confirm => disruption::plan(snapshot, disruption::Of::Closed, &mut plan),
         }
     }
     plan
+}
+
+/// What closes the nodes that a plan gives up to new pods, before they are looked at once more: what lands on a node in
+/// between a look and its end would be moved for nothing.
+pub fn closing(plan: &Plan) -> Vec<Effect> {
+    let close = |effect: &Effect| match effect {
+        Effect::MarkDisrupted(order) => {
+            let order = MarkOrder { replaced_by: Vec::new(), ..(**order).clone() };
+            Some(Effect::MarkDisrupted(Box::new(order)))
+        }
+        _ => None,
+    };
+    plan.effects.iter().filter_map(close).collect()
 }
 
 /// What each rule leaves of each pool's types for one pod, whether it finds a place or not; none if there is no such pod.

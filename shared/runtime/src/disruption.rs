@@ -1,4 +1,4 @@
-//! Nodes that are not needed go.
+//! Nodes that are not needed, or not as they are, go.
 
 use crate::deadline::Deadline;
 use crate::error::RunError;
@@ -12,10 +12,17 @@ impl World {
         result
     }
 
+    /// Nodes are closed to new pods first, then looked at again: what has landed in between stays, and its node with it.
     async fn give_up(&mut self, name: &str) -> Result<(), RunError> {
         let snapshot = self.observe(name).await?;
-        let steps = planner::DISRUPT;
-        let plan = planner::decide(&snapshot, steps);
-        self.carry_out(name, "disruption", steps, snapshot, plan).await
+        let plan = planner::decide(&snapshot, planner::DISRUPT);
+        let closing = planner::closing(&plan);
+        if closing.is_empty() || !model::audit(&plan, &snapshot).is_empty() {
+            return self.carry_out(name, "disruption", planner::DISRUPT, snapshot, plan).await;
+        }
+        self.act(name, &closing).await?.check()?;
+        let snapshot = self.observe(name).await?;
+        let plan = planner::decide(&snapshot, planner::CONFIRM);
+        self.carry_out(name, "disruption", planner::CONFIRM, snapshot, plan).await
     }
 }

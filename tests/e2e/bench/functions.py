@@ -4,6 +4,7 @@ Stands for: what `infra/` makes. The zips run as processes of this machine, so t
 """
 
 import json
+import threading
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,7 @@ class Functions:
         self.mappings = []
         self.scheduled = []
         self.rules = []
+        self.stopped = threading.Event()
 
     def deploy(self, function):
         """Creates a function with its event source mappings and schedules, and waits until it is active."""
@@ -104,19 +106,24 @@ class Functions:
         """Deploys Journeyman, with the schedules that look at everything each minute."""
         arns = {function.name: self.deploy(function) for function in journeyman(folder, self.bench)}
         self.listen("journeyman-refresh", "journeyman.refresh", arns["catalog"])
-        queues, cluster = self.cloud.account.queues, self.bench.cluster
-        wake, lifecycle = (self.cloud.arn(queues[queue]) for queue in ("wake", "lifecycle"))
-        self.schedule("provision-minute", "rate(1 minute)", wake, {"cluster": cluster}, group=cluster)
-        self.schedule("lifecycle-minute", "rate(1 minute)", lifecycle, {"cluster": cluster})
+        lifecycle = self.cloud.arn(self.cloud.account.queues["lifecycle"])
+        self.schedule("lifecycle-minute", "rate(1 minute)", lifecycle, {"cluster": self.bench.cluster})
+        self.stopped = threading.Event()
+        threading.Thread(target=self._wake_each_minute, args=(self.stopped,), daemon=True).start()
 
-    def schedule(self, name, expression, target, given, group=None):
-        """Lets the Scheduler send an input to a function or, with a group if it is FIFO, to a queue, by ARN."""
-        fifo = {"SqsParameters": {"MessageGroupId": group}} if group else {}
+    def _wake_each_minute(self, stopped):
+        """Stands for a schedule: the emulator's doesn't put the time into the message, by which a FIFO queue tells one
+        minute's from the last one's."""
+        while not stopped.wait(60):
+            self.bench.wake()
+
+    def schedule(self, name, expression, target, given):
+        """Lets the Scheduler send an input to a function or a queue, by ARN."""
         self.cloud.scheduler.create_schedule(
             Name=name,
             ScheduleExpression=expression,
             FlexibleTimeWindow={"Mode": "OFF"},
-            Target={"Arn": target, "RoleArn": self.cloud.account.function_role, "Input": json.dumps(given), **fifo},
+            Target={"Arn": target, "RoleArn": self.cloud.account.function_role, "Input": json.dumps(given)},
         )
         self.scheduled.append(name)
 
@@ -150,6 +157,7 @@ class Functions:
 
     def remove_all(self):
         """Takes away what was made."""
+        self.stopped.set()
         for mapping in self.mappings:
             self.cloud.functions.delete_event_source_mapping(UUID=mapping)
         for name in self.scheduled:

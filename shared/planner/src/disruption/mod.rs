@@ -22,8 +22,17 @@ type Method = fn(&Scene) -> (Vec<Decided>, Vec<Kept>);
 
 const METHODS: [Method; 1] = [emptiness::plan];
 
+/// Which nodes may go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Of {
+    /// Any.
+    All,
+    /// Those that are closed to new pods: nothing can have landed on them since.
+    Closed,
+}
+
 /// Plans which nodes go.
-pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
+pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
     let mut effects = Vec::new();
     let waiting = command::resume(snapshot, &mut effects);
     let mut stay: BTreeMap<String, Kept> =
@@ -31,7 +40,11 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     let mut seen = Cow::Borrowed(snapshot);
     let mut all: Vec<Decided> = Vec::new();
     for method in METHODS {
-        let (decided, kept) = method(&Scene::new(&seen, plan));
+        let (mut decided, kept) = method(&Scene::new(&seen, plan));
+        if of == Of::Closed {
+            let is_closed = |node: &usize| snapshot.cluster.nodes[*node].disruption.mark.is_some();
+            decided.retain(|decided| decided.nodes.iter().all(is_closed));
+        }
         for kept in kept {
             stay.entry(kept.node.clone()).or_insert(kept);
         }

@@ -13,7 +13,7 @@ use model::{
     Snapshot, labels,
 };
 
-use crate::disruption::plan;
+use crate::disruption::{Of, plan};
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 
@@ -98,7 +98,7 @@ fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
 #[track_caller]
 fn check(snapshot: &Snapshot, gone: &[&str]) {
     let mut decided = Plan::default();
-    plan(snapshot, &mut decided);
+    plan(snapshot, Of::All, &mut decided);
     let mut claims = Vec::new();
     let mut marked = String::new();
     for effect in decided.effects {
@@ -178,7 +178,7 @@ fn empty_03_what_is_not_at_rest_or_not_to_be_disturbed_stays() {
     ];
     for (why, node) in cases {
         let mut decided = Plan::default();
-        plan(&snapshot(vec![node], Vec::new()), &mut decided);
+        plan(&snapshot(vec![node], Vec::new()), Of::All, &mut decided);
         assert_eq!(decided.effects, [], "{why:?}");
         assert_eq!(decided.kept.iter().map(|kept| kept.code).collect::<Vec<_>>(), [why]);
     }
@@ -193,7 +193,7 @@ fn empty_03_what_is_not_at_rest_or_not_to_be_disturbed_stays() {
 
     let mut promised = Plan::default();
     promised.existing.insert("n1".into(), vec![ObjectName::new("default", "p")]);
-    plan(&snapshot(vec![fresh], Vec::new()), &mut promised);
+    plan(&snapshot(vec![fresh], Vec::new()), Of::All, &mut promised);
     assert_eq!(promised.effects, [], "a pod is planned for it");
 }
 
