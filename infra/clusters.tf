@@ -7,12 +7,6 @@ locals {
     }
   ]...)
 
-  node_entries = merge([
-    for cluster in keys(local.entered) : {
-      for index in range(local.makes_node_role ? 1 : length(var.node_roles)) : "${cluster}/${index}" => { cluster = cluster, index = index }
-    }
-  ]...)
-
   subnet_tags = merge([
     for cluster, settings in var.clusters : { for index, id in settings.subnet_ids : "${cluster}/${index}" => { cluster = cluster, id = id } }
   ]...)
@@ -35,11 +29,12 @@ resource "aws_eks_access_entry" "function" {
   tags              = var.tags
 }
 
+# A role of one's own has an entry already, or nodes of it could not be there.
 resource "aws_eks_access_entry" "node" {
-  for_each = local.node_entries
+  for_each = local.makes_node_role ? local.entered : {}
 
-  cluster_name  = each.value.cluster
-  principal_arn = local.node_role_arns[each.value.index]
+  cluster_name  = each.key
+  principal_arn = aws_iam_role.node[0].arn
   type          = "EC2_LINUX"
   tags          = var.tags
 }

@@ -3,7 +3,7 @@ variable "clusters" {
   type = map(object({
     subnet_ids         = optional(list(string), [])
     security_group_ids = optional(list(string), [])
-    # Whether EKS access entries are made, for the functions and for the nodes.
+    # Whether EKS access entries are made, for the functions and for the role that is made for nodes.
     access_entries    = optional(bool, true)
     preference_policy = optional(string, "Respect")
     min_values_policy = optional(string, "Strict")
@@ -89,7 +89,7 @@ variable "release" {
 }
 
 variable "node_roles" {
-  description = "ARNs of the roles that nodes may have. Empty: one is made, named NAME-node-REGION."
+  description = "ARNs of the roles that nodes may have; their EKS access entries are yours to make. Empty: a role is made, named NAME-node-REGION, with its entries."
   type        = list(string)
   default     = []
 }

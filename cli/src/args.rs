@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "aws")]
 use crate::commands::run;
-use crate::commands::{catalog, completions, explain, plan, replay, simulate, test, validate};
+use crate::commands::{
+    catalog, completions, cost, doctor, explain, migrate, plan, replay, simulate, test, validate,
+};
 use crate::output::Color;
 
 /// Karpenter's job for Amazon EKS, from files: which nodes do these pods need, what do they cost, and why
@@ -38,6 +40,12 @@ pub enum Command {
     Simulate(simulate::SimulateArgs),
     /// Take a recorded decision again, and say whether it comes out the same
     Replay(replay::ReplayArgs),
+    /// Turn node groups, Auto Scaling groups or Karpenter's Helm values into what is used here
+    Migrate(migrate::MigrateArgs),
+    /// Say what the functions cost a month
+    Cost(cost::CostArgs),
+    /// Check a deployment, by what AWS and the cluster say of it, and say how to mend it
+    Doctor(doctor::DoctorArgs),
     /// Run all functions in this process, against a kubeconfig and AWS
     #[cfg(feature = "aws")]
     Run(run::RunArgs),

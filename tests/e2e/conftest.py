@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bench import Bench, role_binding
+from bench import Bench
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def journeyman(bench):
         with bench.journeyman_running() as process:
             yield process
         return
-    bench.kube.apply(role_binding("cluster-admin", "provision", "lifecycle", "interruption", "disruption", "catalog"))
+    bench.give_rights()
     bench.functions.deploy_journeyman(folder)
     bench.functions.invoke("catalog", {"cluster": bench.cluster})
     bench.wake()

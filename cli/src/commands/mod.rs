@@ -9,8 +9,11 @@ use crate::output::Out;
 
 pub mod catalog;
 pub mod completions;
+pub mod cost;
 mod crds;
+pub mod doctor;
 pub mod explain;
+pub mod migrate;
 pub mod plan;
 #[cfg(feature = "aws")]
 pub mod refresh;
@@ -31,6 +34,9 @@ pub fn run(command: &Command, out: &mut Out) -> miette::Result<ExitCode> {
         Command::Validate(args) => validate::run(args, out),
         Command::Catalog(command) => catalog::run(command, out),
         Command::Replay(args) => replay::run(args, out),
+        Command::Migrate(args) => migrate::run(args, out),
+        Command::Cost(args) => cost::run(args, out),
+        Command::Doctor(args) => doctor::run(args, out),
         #[cfg(feature = "aws")]
         Command::Run(args) => run::run(args),
         Command::Crds => crds::run(out),
