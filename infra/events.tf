@@ -7,7 +7,8 @@ locals {
     scheduled-change     = { source = ["aws.health"], detail-type = ["AWS Health Event"], detail = { service = ["EC2"], eventTypeCategory = ["scheduledChange"] } }
   }
 
-  # What is looked at without being told. EC2NodeClasses' statuses follow within five minutes; prices are asked for once they are an hour old.
+  # What is looked at without being told. Statuses are written at once when somebody misses them, and looked over every five minutes; prices are asked
+  # for once they are an hour old.
   looks = {
     provision  = { every = "1 minute", queue = "wake" }
     lifecycle  = { every = "1 minute", queue = "lifecycle" }
@@ -45,12 +46,12 @@ resource "aws_cloudwatch_event_target" "main" {
   arn            = aws_sqs_queue.main["interruption"].arn
 }
 
-# A function that finds an EC2NodeClass or NodePool without a status for what it says now asks for one.
+# What the functions tell of EC2NodeClasses and NodePools whose statuses are missing: `catalog` writes them at once.
 resource "aws_cloudwatch_event_rule" "refresh" {
   name           = "${var.name}-refresh"
-  description    = "Journeyman: statuses are wanted"
+  description    = "Journeyman: a status is missing or of an older generation"
   event_bus_name = local.event_bus
-  event_pattern  = jsonencode({ source = ["journeyman"], detail-type = ["journeyman.refresh"] })
+  event_pattern  = jsonencode({ source = ["journeyman"], detail-type = ["journeyman.refresh"], detail = { cluster = keys(var.clusters) } })
   tags           = var.tags
 }
 
@@ -59,16 +60,18 @@ resource "aws_cloudwatch_event_target" "refresh" {
   event_bus_name = local.event_bus
   target_id      = "catalog"
   arn            = aws_lambda_alias.main["catalog"].arn
-  input_path     = "$.detail"
+  # The function is handed the same as by its schedule.
+  input_path = "$.detail"
 }
 
 resource "aws_lambda_permission" "refresh" {
-  statement_id  = "${var.name}-refresh"
-  action        = "lambda:InvokeFunction"
-  function_name = aws_lambda_alias.main["catalog"].function_name
-  qualifier     = aws_lambda_alias.main["catalog"].name
-  principal     = "events.amazonaws.com"
-  source_arn    = aws_cloudwatch_event_rule.refresh.arn
+  statement_id   = "refresh"
+  action         = "lambda:InvokeFunction"
+  principal      = "events.amazonaws.com"
+  function_name  = aws_lambda_function.main["catalog"].function_name
+  qualifier      = aws_lambda_alias.main["catalog"].name
+  source_arn     = aws_cloudwatch_event_rule.refresh.arn
+  source_account = local.account
 }
 
 resource "aws_scheduler_schedule_group" "main" {

@@ -124,6 +124,13 @@ run "names_are_those_the_functions_know" {
   }
 }
 
+run "a_missing_status_is_asked_for_by_event" {
+  assert {
+    condition     = jsondecode(aws_cloudwatch_event_rule.refresh.event_pattern) == { source = ["journeyman"], detail-type = ["journeyman.refresh"], detail = { cluster = ["batch", "prod"] } } && aws_cloudwatch_event_target.refresh.input_path == "$.detail"
+    error_message = "catalog is handed what shared/runtime publishes, of this deployment's clusters."
+  }
+}
+
 run "policies_are_json_with_nothing_left_open" {
   assert {
     condition     = alltrue([for policy in concat(values(aws_iam_role_policy.function), values(aws_iam_role_policy.common), [aws_iam_role_policy.scheduler]) : can(jsondecode(policy.policy)) && !strcontains(policy.policy, "$${")])
