@@ -20,12 +20,12 @@ mkdir -p "$TF_DATA_DIR"
 
 # Where providers lie unpacked on this machine, if they do; else they come from the registry.
 plugins() {
-  local folder
-  for folder in "${TF_PLUGIN_DIR:-}" "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins \
-    /usr/share/terraform/plugins /opt/*/registry.terraform.io /opt/*/*/registry.terraform.io; do
-    folder="${folder%/registry.terraform.io}"
-    if [[ -n "$folder" && -d "$folder/registry.terraform.io/hashicorp/aws" ]]; then
-      echo "$folder"
+  local hoard
+  # A hoard is what `terraform providers mirror` leaves: HOST/hashicorp/aws/VERSION/PLATFORM.
+  for hoard in "${TF_PLUGIN_DIR:-}" "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins /usr/share/terraform/plugins \
+    /opt/* /opt/*/*; do
+    if [[ -n "$hoard" ]] && compgen -G "$hoard/*.*/hashicorp/aws" >/dev/null; then
+      echo "$hoard"
       return
     fi
   done
