@@ -78,7 +78,8 @@ class Machines:
                             instance.terminate()
                 backend.reservations.clear()
                 for template in list(backend.launch_templates.values()):
-                    backend.delete_launch_template(template.name, None)
+                    # By id: two made at the same moment may have one name.
+                    backend.delete_launch_template("", template.id)
 
     def list(self):
         """All instances of all regions, with what is needed to play their part."""
