@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "aws")]
 use crate::commands::run;
 use crate::commands::{
-    catalog, completions, cost, doctor, explain, migrate, plan, replay, simulate, test, validate,
+    catalog, completions, cost, disrupt, doctor, explain, migrate, plan, replay, simulate, test, validate,
 };
 use crate::output::Color;
 
@@ -27,6 +27,8 @@ pub struct Args {
 pub enum Command {
     /// Say which nodes to launch for the pods that have none
     Plan(plan::PlanArgs),
+    /// Say which nodes would go, why, and what keeps each of the others
+    Disrupt(disrupt::DisruptArgs),
     /// Say why a pod has no node, or why it goes where it goes
     Explain(explain::ExplainArgs),
     /// Run case files: unit tests for one's own NodePools

@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod completions;
 pub mod cost;
 mod crds;
+pub mod disrupt;
 pub mod doctor;
 pub mod explain;
 pub mod migrate;
@@ -29,6 +30,7 @@ pub mod validate;
 pub fn run(command: &Command, out: &mut Out) -> miette::Result<ExitCode> {
     match command {
         Command::Plan(args) => plan::run(args, out),
+        Command::Disrupt(args) => disrupt::run(args, out),
         Command::Explain(args) => explain::run(args, out),
         Command::Test(args) => test::run(args, out),
         Command::Validate(args) => validate::run(args, out),

@@ -102,6 +102,10 @@ fn outcome(document: &Document) -> miette::Result<(String, Vec<Miss>)> {
     let plan = planner::decide(&snapshot, steps);
     let mut misses = case.check(&plan);
     // A plan that meets the case but breaks a rule is no good plan.
-    misses.extend(model::audit(&plan, &snapshot).into_iter().map(|fault| Miss(format!("audit: {fault}"))));
+    let faults = match case.action {
+        Action::Disrupt => model::audit_disruption(&plan, &snapshot),
+        Action::Provision | Action::Interrupt => model::audit(&plan, &snapshot),
+    };
+    misses.extend(faults.into_iter().map(|fault| Miss(format!("audit: {fault}"))));
     Ok((case.name, misses))
 }

@@ -1,5 +1,6 @@
 //! Turning values into text for people.
 
+pub mod disrupt;
 pub mod explain;
 pub mod plan;
 pub mod pods;

@@ -1,6 +1,6 @@
 //! Plans for programs: one JSON object, its field names stable.
 
-use model::{CapacityType, Offer, Plan, PlannedNode, Resources, Snapshot};
+use model::{CapacityType, MicroUsd, Offer, Plan, PlannedNode, Resources, Snapshot};
 use serde_json::{Map, Value, json};
 
 /// The plan as `--output json` has it.
@@ -36,6 +36,32 @@ pub fn plan_json(plan: &Plan, snapshot: &Snapshot) -> Value {
     }
     report.insert("notes".to_owned(), Value::Array(notes));
     Value::Object(report)
+}
+
+/// What goes and what stays, as `disrupt --output json` has it.
+pub fn disrupt_json(plan: &Plan) -> Value {
+    let usd = |price: Option<MicroUsd>| price.unwrap_or_default().usd();
+    let disruptions = plan.disruptions.iter().map(|command| {
+        json!({
+            "nodes": command.nodes,
+            "reason": command.reason.as_str(),
+            "message": command.message,
+            "replacements": command.replacements.iter().map(node).collect::<Vec<_>>(),
+            "podsMoved": command.pods_moved,
+            "usdPerHourSaved": command.saved() as f64 / 1e6,
+        })
+    });
+    let kept = plan
+        .kept
+        .iter()
+        .map(|kept| json!({ "node": kept.node, "code": kept.code.as_str(), "message": kept.message }));
+    json!({
+        "usdPerHourBefore": usd(plan.price_before),
+        "usdPerHourAfter": usd(plan.price_after()),
+        "disruptions": disruptions.collect::<Vec<_>>(),
+        "kept": kept.collect::<Vec<_>>(),
+        "notes": plan.notes.iter().map(|note| json!({ "place": note.place, "message": note.message })).collect::<Vec<_>>(),
+    })
 }
 
 /// Whether prices are shown that were made up.

@@ -157,9 +157,9 @@ pub struct NodePool {
     pub termination_grace_period: Option<SignedDuration>,
     /// When and how fast nodes may be given up.
     pub disruption: Disruption,
-    /// The hash of what its NodeClaims are made from.
+    /// The hash of what its NodeClaims are made from, and the version of how that was made.
     #[serde(default)]
-    pub hash: Option<String>,
+    pub hash: Option<(String, String)>,
 }
 
 impl NodePool {

@@ -58,6 +58,8 @@ pub const INTERRUPTION_DEADLINE: &str = "journeyman.dev/interruption-deadline";
 pub const REPLACED_BY: &str = "journeyman.dev/replaced-by";
 /// Annotation: since when a NodeClaim is to go.
 pub const DISRUPTED_SINCE: &str = "journeyman.dev/disrupted-since";
+/// Annotation of a pool's template: the age at which its nodes go whatever budgets and pods say.
+pub const EXPIRE_AT_LATEST_AFTER: &str = "journeyman.dev/expire-at-latest-after";
 /// Annotation: the hash of what a NodeClaim was made from, or a pool's.
 pub const NODEPOOL_HASH: &str = "karpenter.sh/nodepool-hash";
 /// Annotation: how that hash was made.

@@ -31,6 +31,9 @@ pub struct Plan {
     /// Nodes that stay, by node, and why.
     #[serde(default)]
     pub kept: Vec<Kept>,
+    /// What the nodes that are ours cost an hour; said where nodes may go.
+    #[serde(default)]
+    pub price_before: Option<MicroUsd>,
     /// What the reader should know.
     pub notes: Vec<Note>,
     /// The changes to the world that make it so, in order.
@@ -41,6 +44,15 @@ impl Plan {
     /// What its nodes cost an hour, each at its chosen offer and with the operator's fee.
     pub fn price(&self) -> MicroUsd {
         self.nodes.iter().map(|node| node.price).sum()
+    }
+}
+
+impl Plan {
+    /// What the nodes that are ours will cost an hour when all commands are carried out.
+    pub fn price_after(&self) -> Option<MicroUsd> {
+        let gone: MicroUsd = self.disruptions.iter().map(|command| command.price_before).sum();
+        let new: MicroUsd = self.disruptions.iter().map(|command| command.price_after).sum();
+        Some(MicroUsd(self.price_before?.0.saturating_sub(gone.0)).plus(new))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{CapacityType, Code, Effect, ObjectName, Plan, PlannedNode};
+use model::{CapacityType, Code, Effect, KeepCode, ObjectName, Plan, PlannedNode};
 
 use super::format::{CaseFile, Expect, ExpectedNode, Range};
 use crate::read::closest;
@@ -17,22 +17,6 @@ impl fmt::Display for Miss {
         f.write_str(&self.0)
     }
 }
-
-/// Reason codes for nodes that stay.
-const KEEP: [&str; 12] = [
-    "disabled",
-    "not-initialized",
-    "nominated",
-    "too-young",
-    "do-not-disrupt",
-    "pdb",
-    "multiple-pdbs",
-    "budget",
-    "no-saving",
-    "no-room",
-    "spot-flexibility",
-    "waiting",
-];
 
 /// Expectations that no plan can meet, because they name what does not exist.
 pub(super) fn faults(file: &CaseFile) -> Vec<(String, String)> {
@@ -49,7 +33,7 @@ pub(super) fn faults(file: &CaseFile) -> Vec<(String, String)> {
         code(format!("expect.unschedulable[{pod}]"), wanted, &codes);
     }
     for (node, wanted) in file.expect.keep.iter().flatten() {
-        code(format!("expect.keep[{node}]"), wanted, &KEEP);
+        code(format!("expect.keep[{node}]"), wanted, &KeepCode::ALL.map(KeepCode::as_str));
     }
     for (index, node) in file.expect.nodes.iter().flatten().enumerate() {
         if let Some(name) =
@@ -70,6 +54,10 @@ pub(super) fn faults(file: &CaseFile) -> Vec<(String, String)> {
 
 /// Every miss; `claims` are NodeClaims by node.
 pub(super) fn check(expect: &Expect, plan: &Plan, claims: &BTreeMap<String, String>) -> Vec<Miss> {
+    // What replaces nodes that go are new nodes as well.
+    let mut whole = plan.clone();
+    whole.nodes.extend(plan.disruptions.iter().flat_map(|command| command.replacements.iter().cloned()));
+    let plan = &whole;
     let mut misses = Vec::new();
     let mut miss = |text: String| misses.push(Miss(text));
     if let Some(expected) = &expect.nodes {
@@ -130,14 +118,16 @@ fn disruptions(
     claims: &BTreeMap<String, String>,
     miss: &mut dyn FnMut(String),
 ) {
-    let gone: BTreeMap<&str, &str> = plan
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::DeleteNodeClaim { claim, reason, .. } => Some((claim.as_str(), reason.as_str())),
-            _ => None,
-        })
-        .collect();
+    let mut gone: BTreeMap<String, &str> = BTreeMap::new();
+    for command in &plan.disruptions {
+        let own = command.nodes.iter().map(|node| claims.get(node).unwrap_or(node).clone());
+        gone.extend(own.map(|claim| (claim, command.reason.as_str())));
+    }
+    for effect in &plan.effects {
+        if let Effect::DeleteNodeClaim { claim, reason, .. } = effect {
+            gone.entry(claim.clone()).or_insert(reason);
+        }
+    }
     let claim_of = |node: &String| claims.get(node).unwrap_or(node).clone();
     if let Some(expected) = &expect.disrupt {
         let mut meant = BTreeSet::new();
@@ -151,19 +141,38 @@ fn disruptions(
                 }
                 Some(_) => {}
             }
-            if entry.replacement.is_some() {
-                miss(format!("disrupt: the replacement of {} can't be checked yet", entry.node));
+            if let Some(wanted_node) = &entry.replacement {
+                let command = plan.disruptions.iter().find(|command| command.nodes.contains(&entry.node));
+                let replacements = command.map(|command| command.replacements.as_slice()).unwrap_or_default();
+                if !replacements.iter().any(|node| fits(wanted_node, node)) {
+                    let wanted = wanted(wanted_node);
+                    miss(format!(
+                        "disrupt: {} expected to be replaced by {wanted}, its replacements are:{}",
+                        entry.node,
+                        list(replacements)
+                    ));
+                }
             }
             meant.insert(claim);
         }
-        for (claim, reason) in gone.iter().filter(|(claim, _)| !meant.contains(**claim)) {
+        for (claim, reason) in gone.iter().filter(|(claim, _)| !meant.contains(*claim)) {
             miss(format!("disrupt: {claim} is not expected to go ({reason})"));
         }
     }
     for (node, code) in expect.keep.iter().flatten() {
         match gone.get(claim_of(node).as_str()) {
             Some(reason) => miss(format!("keep: {node} expected to stay as {code}, it goes as {reason}")),
-            None => miss(format!("keep: {node} stays, but whether for {code} can't be checked yet")),
+            None => match plan.kept.iter().find(|kept| kept.node == *node) {
+                Some(kept) if kept.code.as_str() == code => {}
+                Some(kept) => miss(format!(
+                    "keep: {node} expected to stay as {code}, it stays as {}: {}",
+                    kept.code.as_str(),
+                    kept.message
+                )),
+                None => {
+                    miss(format!("keep: {node} expected to stay as {code}, the plan does not mention it"))
+                }
+            },
         }
     }
 }

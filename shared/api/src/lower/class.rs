@@ -6,14 +6,28 @@ use catalog::ClassShape;
 use catalog::class::{
     AmiFamily, BlockDevice, CapacityReservation, InstanceStorePolicy, Kubelet, NetworkInterface,
 };
-use model::Note;
+use model::{ClassFacts, Note, labels};
 use serde_json::{Map, Value};
 
+use super::requirement::term;
 use crate::crd;
 
 /// What instance types of a class depend on, with what the reader should know about it.
 pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
     shape(class.metadata.name.as_deref().unwrap_or_default(), class)
+}
+
+/// What nodes of a class may drift from.
+pub(super) fn facts(class: &crd::Ec2NodeClass) -> ClassFacts {
+    let images = class.status.as_ref().map(|status| status.amis.as_slice()).unwrap_or_default();
+    ClassFacts {
+        hash: super::pools::hash(
+            class.metadata.annotations.as_ref(),
+            labels::NODECLASS_HASH,
+            labels::NODECLASS_HASH_VERSION,
+        ),
+        images: images.iter().map(|image| (image.id.clone(), term(&image.requirements).0)).collect(),
+    }
 }
 
 /// The shape of a class, with what the reader should know about it.

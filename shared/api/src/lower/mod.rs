@@ -120,6 +120,7 @@ impl<'a> Lowering<'a> {
             let name = objects::name_of(&entry.object.metadata).name;
             let (shape, notes) = class::shape(&name, &entry.object);
             self.notes.extend(notes);
+            self.cluster.classes.insert(name.clone(), class::facts(&entry.object));
             shapes.insert(name, shape);
         }
         if shapes.is_empty() && self.options.assume_node_class {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Taint as CoreTaint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use model::labels::USD_PER_HOUR;
+use model::labels::{self, USD_PER_HOUR};
 use model::{
     Budget, BudgetReason, ConsolidationPolicy, Disruption, MicroUsd, NodeClassRef, NodePool, PoolStatus,
     Quantity, Requirements, Resources, Taint,
@@ -133,8 +133,18 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         expire_after: crd::duration(&template.expire_after),
         termination_grace_period: template.termination_grace_period.as_deref().and_then(crd::duration),
         disruption: disruption(&spec.disruption),
-        hash: None,
+        hash: hash(pool.metadata.annotations.as_ref(), labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION),
     })
+}
+
+/// A hash and the version of how it was made, as annotations have them.
+pub(super) fn hash(
+    annotations: Option<&BTreeMap<String, String>>,
+    hash: &str,
+    version: &str,
+) -> Option<(String, String)> {
+    let annotations = annotations?;
+    Some((annotations.get(hash)?.clone(), annotations.get(version)?.clone()))
 }
 
 /// Requirements of a pool or claim.

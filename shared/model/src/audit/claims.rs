@@ -64,6 +64,8 @@ fn names(view: &View<'_>) -> Vec<String> {
             faults.push(format!("node {} has the name of one that exists", node.name));
         }
     }
+    let replacements = view.plan.disruptions.iter().flat_map(|command| &command.replacements);
+    nodes.extend(replacements.map(|node| node.name.as_str()));
     for name in drafts.difference(&nodes) {
         faults.push(format!("NodeClaim {name} is created for no node of the plan"));
     }

@@ -11,6 +11,7 @@ mod budget;
 mod claims;
 mod contents;
 mod daemons;
+mod disruptions;
 mod fit;
 mod flexibility;
 mod market;
@@ -41,9 +42,10 @@ pub fn audit_disruption(plan: &Plan, snapshot: &Snapshot) -> Vec<String> {
 }
 
 fn check(view: &view::View<'_>) -> Vec<String> {
-    let checks: [fn(&view::View<'_>) -> Vec<String>; 17] = [
+    let checks: [fn(&view::View<'_>) -> Vec<String>; 18] = [
         placement::check,
         removals::check,
+        disruptions::check,
         pools::check,
         claims::check,
         offers::check,

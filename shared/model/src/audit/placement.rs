@@ -51,7 +51,7 @@ pub(super) fn check(view: &View<'_>) -> Vec<String> {
     for (name, pods) in &view.plan.existing {
         match view.nodes.get(name.as_str()) {
             None => faults.push(format!("node {name} is given pods but does not exist")),
-            Some(node) if node.deleting && !pods.is_empty() => {
+            Some(node) if node.is_going() && !pods.is_empty() => {
                 faults.push(format!("node {name} is given pods but is going away"));
             }
             Some(_) => {}

@@ -9,6 +9,7 @@ use super::contents::{Class, Classes, Count};
 use super::fit::{self, Profile, Wants};
 use super::market::Market;
 use crate::cluster::{Node, NodePool};
+use crate::disruption::PodDisruptionBudget;
 use crate::effect::{Effect, NodeClaimDraft};
 use crate::labels;
 use crate::plan::{Plan, PlannedNode};
@@ -80,10 +81,11 @@ pub(super) enum Due {
     Stays,
 }
 
-fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>) -> Due {
+fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>, pdbs: &[PodDisruptionBudget]) -> Due {
     // The next pod of a StatefulSet only starts when this one is gone: room for it may be made early.
     let comes_back = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
-    let moves = pod.node.as_deref().and_then(|node| nodes.get(node)).is_some_and(|node| node.deleting);
+    let moves = pod.node.as_deref().and_then(|node| nodes.get(node)).is_some_and(|node| node.is_going());
+    let held = || pdbs.iter().any(|pdb| pdb.selects(pod));
     if pod.is_pending() {
         Due::Must
     } else if !moves
@@ -93,7 +95,7 @@ fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>) -> Due {
         || pod.phase == Phase::Terminal
     {
         Due::Stays
-    } else if pod.do_not_disrupt.is_some() || pod.terminating {
+    } else if pod.do_not_disrupt.is_some() || pod.terminating || held() {
         Due::May
     } else {
         Due::Must
@@ -127,7 +129,7 @@ impl<'a> View<'a> {
         let pools: BTreeMap<_, _> = cluster.pools.iter().map(|pool| (pool.name.as_str(), pool)).collect();
         let nodes: BTreeMap<_, _> = cluster.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let pods: BTreeMap<_, _> =
-            cluster.pods.iter().map(|pod| (&pod.name, (pod, due(pod, &nodes)))).collect();
+            cluster.pods.iter().map(|pod| (&pod.name, (pod, due(pod, &nodes, &cluster.pdbs)))).collect();
         let types = &snapshot.catalogue.types;
         let markets: BTreeMap<_, _> =
             types.iter().map(|(class, types)| (class.as_str(), Market::new(types))).collect();
@@ -323,6 +325,6 @@ impl<'a> View<'a> {
 impl What<'_> {
     /// Whether it is an existing node that goes away.
     pub fn leaving(&self) -> bool {
-        matches!(self, Self::Existing(node) if node.deleting)
+        matches!(self, Self::Existing(node) if node.is_going())
     }
 }

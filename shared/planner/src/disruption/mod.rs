@@ -7,20 +7,27 @@ mod budgets;
 pub(crate) mod candidate;
 pub(crate) mod command;
 pub(crate) mod consolidation;
+mod drift;
 mod emptiness;
+mod expiry;
+mod renew;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Effect, KeepCode, Kept, Plan, Snapshot};
+use model::{ConsolidationPolicy, Effect, EventKind, KeepCode, Kept, Node, Plan, Snapshot};
 
 use candidate::Scene;
 use command::Decided;
 
+use crate::provision;
+
 /// A way to find nodes that go.
 type Method = fn(&Scene) -> (Vec<Decided>, Vec<Kept>);
 
-const METHODS: [Method; 1] = [emptiness::plan];
+/// In Karpenter's order; with each, whether its nodes should go for their own sake, so that somebody is told if they can't.
+const METHODS: [(Method, bool); 4] =
+    [(emptiness::plan, false), (drift::plan, true), (expiry::plan, true), (consolidation::commands, false)];
 
 /// Which nodes may go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,14 +46,21 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         waiting.into_iter().map(|kept| (kept.node.clone(), kept)).collect();
     let mut seen = Cow::Borrowed(snapshot);
     let mut all: Vec<Decided> = Vec::new();
-    for method in METHODS {
+    // Nodes that should go and can't.
+    let mut urgent: BTreeSet<String> = BTreeSet::new();
+    for (method, should) in METHODS {
         let (mut decided, kept) = method(&Scene::new(&seen, plan));
         if of == Of::Closed {
             let is_closed = |node: &usize| snapshot.cluster.nodes[*node].disruption.mark.is_some();
             decided.retain(|decided| decided.nodes.iter().all(is_closed));
         }
         for kept in kept {
-            stay.entry(kept.node.clone()).or_insert(kept);
+            // What keeps a node that should go says more than what keeps it as an empty one.
+            if should && urgent.insert(kept.node.clone()) {
+                stay.insert(kept.node.clone(), kept);
+            } else {
+                stay.entry(kept.node.clone()).or_insert(kept);
+            }
         }
         for node in decided.iter().flat_map(|decided| &decided.nodes) {
             seen.to_mut().cluster.nodes[*node].deleting = true;
@@ -70,8 +84,7 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
     let scene = Scene::new(&seen, plan);
     for (index, node) in seen.cluster.nodes.iter().enumerate() {
         if !node.deleting && !stay.contains_key(&node.name) {
-            let kept = scene.candidate(index, candidate::Urgency::Graceful).err();
-            let kept = kept.unwrap_or_else(|| candidate::kept(node, KeepCode::NoSaving, "its pods need it"));
+            let kept = at_rest(&scene, index, node);
             stay.insert(node.name.clone(), kept);
         }
     }
@@ -81,7 +94,41 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
             candidate::kept(node, KeepCode::Waiting, "it is on its way out already"),
         );
     }
+    let ours = seen.cluster.nodes.iter().filter_map(|node| Some((node, scene.pool(node)?)));
+    plan.price_before = Some(
+        ours.map(|(node, pool)| {
+            provision::node_price(snapshot, pool, node).plus(snapshot.settings.fee_per_node)
+        })
+        .sum(),
+    );
     plan.disruptions = all.into_iter().map(|decided| decided.command).collect();
     plan.kept = stay.into_values().collect();
+    for kept in &plan.kept {
+        // Told where somebody looks for why a node doesn't go that should.
+        let blocked = matches!(kept.code, KeepCode::Pdb | KeepCode::MultiplePdbs)
+            || (urgent.contains(&kept.node) && kept.code != KeepCode::Waiting);
+        if let Some(node) = snapshot.cluster.nodes.iter().find(|node| blocked && node.name == kept.node) {
+            let message = format!("{}: {}", kept.code.as_str(), kept.message);
+            command::say(node, EventKind::Normal, "DisruptionBlocked", &message, &mut effects);
+        }
+    }
     plan.effects.extend(effects);
+}
+
+/// Why a node stays that no method wants.
+fn at_rest(scene: &Scene, index: usize, node: &Node) -> Kept {
+    let why = || {
+        scene.candidate(index, candidate::Urgency::Graceful)?;
+        let pool = scene.pool(node).filter(|_| !scene.is_empty(node));
+        let Some(pool) = pool else { return Ok(()) };
+        candidate::left_alone(scene.snapshot, node, pool)?;
+        match pool.disruption.policy {
+            ConsolidationPolicy::WhenEmpty => {
+                Err(candidate::kept(node, KeepCode::Disabled, "its NodePool gives up empty nodes only"))
+            }
+            _ => Ok(()),
+        }
+    };
+    let needed = || candidate::kept(node, KeepCode::NoSaving, "no cheaper way to hold its pods is worth it");
+    why().err().unwrap_or_else(needed)
 }

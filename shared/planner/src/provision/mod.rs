@@ -63,6 +63,12 @@ pub(crate) fn on_existing(snapshot: &Snapshot) -> BTreeMap<String, Vec<ObjectNam
     settle(snapshot).0.existing
 }
 
+/// Where the pods of nodes that are going would be, with those that wait for a node, and which have no place.
+pub(crate) fn rehouse(snapshot: &Snapshot) -> (Plan, Vec<usize>) {
+    let (settled, failures) = settle(snapshot);
+    (settled, failures.into_iter().flat_map(|(pods, ..)| pods).collect())
+}
+
 /// Nodes to have and places on those there are, and who has neither.
 fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
     let pods = &snapshot.cluster.pods;

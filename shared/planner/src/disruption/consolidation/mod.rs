@@ -12,9 +12,10 @@ mod search;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{MicroUsd, NodeClaimDraft, ObjectName, Plan, PlannedNode, Snapshot};
+use model::{DisruptionReason, Kept, MicroUsd, NodeClaimDraft, ObjectName, Plan, PlannedNode, Snapshot};
 
-use super::candidate::Scene;
+use super::candidate::{Candidate, Scene};
+use super::command::{self, Decided};
 
 /// How consolidation is weighed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,4 +64,24 @@ pub struct Sweep {
 pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
     let scene = Scene::new(snapshot, &Plan::default());
     search::sweep(&scene, eligible::eligible(&scene), weights, cursor)
+}
+
+/// The same as commands.
+pub(super) fn commands(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
+    let candidates = eligible::eligible(scene);
+    let by_name: BTreeMap<&str, Candidate> = candidates
+        .iter()
+        .map(|candidate| (scene.node(candidate.node).name.as_str(), candidate.clone()))
+        .collect();
+    let sweep = search::sweep(scene, candidates, &Weights::default(), None);
+    let command = |consolidation: Consolidation| {
+        let own = consolidation.nodes.iter().filter_map(|node| by_name.get(node.as_str()));
+        let own: Vec<&Candidate> = own.collect();
+        let why = match consolidation.replacements.len() {
+            0 => "its pods have room on other nodes".to_owned(),
+            _ => "its pods can be had cheaper".to_owned(),
+        };
+        command::replacement(scene, &own, DisruptionReason::Underutilized, why, consolidation.replacements)
+    };
+    (sweep.consolidations.into_iter().map(command).collect(), Vec::new())
 }

@@ -338,9 +338,20 @@ fn live_02_live_03_without_a_node_for_fifteen_minutes_the_claim_goes() {
 #[test]
 fn nc_02_expiry_is_exact_and_ignores_all_else() {
     let hour = Some(jiff::SignedDuration::from_hours(1));
-    for (age, after, goes) in [(3599, hour, false), (3600, hour, true), (90_000, None, false)] {
-        let old =
+    // A tenth of the age is disruption's, to renew nodes within budgets, unless the pool names the latest age itself.
+    let table = [
+        (3959, hour, None, false),
+        (3960, hour, None, true),
+        (3600, hour, Some("1h"), true),
+        (7199, hour, Some("2h"), false),
+        (7200, hour, Some("2h"), true),
+        (90_000, None, None, false),
+    ];
+    for (age, after, latest, goes) in table {
+        let mut old =
             with_true(Claim { created: ago(age), expire_after: after, ..at_rest("c1", "1") }, &["Ready"]);
+        let latest = latest.map(|latest| (labels::EXPIRE_AT_LATEST_AFTER.to_owned(), latest.to_owned()));
+        old.annotations.extend(latest);
         let mut snapshot = snapshot(vec![old]);
         snapshot.nodes = vec![node("c1", "1")];
         snapshot.nodes[0].annotations = map(&[(labels::DO_NOT_DISRUPT, "true")]);

@@ -1,0 +1,104 @@
+//! Nodes that are no longer as their pool and class want them.
+
+use model::{
+    BudgetReason, DisruptionReason, InstanceType, Kept, Node, NodePool, Requirements, Snapshot, labels,
+};
+
+use jiff::SignedDuration;
+
+use super::candidate::{Candidate, Scene, Urgency};
+use super::command::Decided;
+use super::renew::renew;
+
+/// The list of types may be behind what was just launched.
+const SETTLED: SignedDuration = SignedDuration::from_hours(1);
+
+/// Drifted nodes that go, and why others that have drifted don't: first those without pods, then the oldest.
+pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
+    let (mut wanted, mut stay) = (Vec::new(), Vec::new());
+    for (index, node) in scene.snapshot.cluster.nodes.iter().enumerate() {
+        let Some(pool) = scene.pool(node).filter(|_| node.claim.is_some() && !node.is_going()) else {
+            continue;
+        };
+        let drift = reason(scene.snapshot, node, pool).filter(|_| pool.replicas.is_none());
+        let Some((reason, detail)) = drift else { continue };
+        let why = format!("it has drifted ({reason}): {detail}");
+        match scene.candidate(index, Urgency::Eventual) {
+            Ok(candidate) => wanted.push((candidate, why)),
+            Err(kept) => stay.push(Kept { message: format!("{why}, but {}", kept.message), ..kept }),
+        }
+    }
+    wanted.sort_by_cached_key(|(candidate, _): &(Candidate, String)| {
+        let node = scene.node(candidate.node);
+        (!candidate.pods.is_empty(), node.disruption.drifted.unwrap_or(node.created), node.name.clone())
+    });
+    let limits = scene.limits(Some(BudgetReason::Drifted));
+    let (decided, kept) = renew(scene, &wanted, DisruptionReason::Drifted, &limits);
+    stay.extend(kept);
+    (decided, stay)
+}
+
+/// What a node has drifted by, in Karpenter's order and words.
+fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Option<(&'static str, String)> {
+    let annotation = |key: &str| node.disruption.annotations.get(key).map(String::as_str);
+    let hashed = |hash: &str, version: &str| Some((annotation(hash)?, annotation(version)?));
+    if let (Some((now, how)), Some((then, at))) =
+        (&pool.hash, hashed(labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION))
+        && how == at
+        && now != then
+    {
+        return Some(("NodePoolDrifted", format!("the template of NodePool {} has changed", pool.name)));
+    }
+    if let Some(detail) = off_requirements(node, pool) {
+        return Some(("RequirementsDrifted", detail));
+    }
+    let types = snapshot.catalogue.types.get(&pool.node_class.name).map(|types| types.as_slice());
+    let name = node.labels.get(labels::INSTANCE_TYPE);
+    let known = types.zip(name).and_then(|(types, name)| types.iter().find(|kind| kind.name == *name));
+    let settled = snapshot.now.duration_since(node.created) > SETTLED;
+    if let (Some(name), true) = (name, settled && types.is_some_and(|types| !types.is_empty()))
+        && !known.is_some_and(|kind| is_offered(kind, node))
+    {
+        return Some(("InstanceTypeNotFound", format!("{name} is not on offer there any more")));
+    }
+    let class = snapshot.cluster.classes.get(&pool.node_class.name)?;
+    if let (Some((now, how)), Some((then, at))) =
+        (&class.hash, hashed(labels::NODECLASS_HASH, labels::NODECLASS_HASH_VERSION))
+        && how == at
+        && now != then
+    {
+        return Some(("NodeClassDrift", format!("EC2NodeClass {} has changed", pool.node_class.name)));
+    }
+    let (image, kind) = (node.disruption.image.as_ref()?, known?);
+    // They come newest first, so the first that suits the type is the one that would be launched now.
+    let mut suitable =
+        class.images.iter().filter(|(_, requirements)| kind.requirements.intersects(requirements).is_ok());
+    let (newest, _) = suitable.next()?;
+    (newest != image).then(|| ("AMIDrift", format!("its image is {image}, {newest} would be launched now")))
+}
+
+/// What the pool asks that the node's labels don't have.
+fn off_requirements(node: &Node, pool: &NodePool) -> Option<String> {
+    let has = Requirements::from_labels(&node.labels);
+    let mut asked = pool.requirements.iter().filter(|(key, _)| *key != labels::USD_PER_HOUR);
+    let (key, _) = asked.find(|(key, requirement)| match has.get(key).and_then(|has| has.single()) {
+        Some(value) => !requirement.has(value),
+        None => !requirement.allows_absence(),
+    })?;
+    let value = has.get(key).and_then(|has| has.single()).map_or("absent", |value| value);
+    Some(format!("its label {key} is {value}, which NodePool {} no longer allows", pool.name))
+}
+
+/// Whether the type can be bought where the node is and how it was, sold out or not. A reserved node may have fallen back
+/// to on-demand.
+fn is_offered(kind: &InstanceType, node: &Node) -> bool {
+    let zone = node.labels.get(labels::ZONE);
+    let way = node.labels.get(labels::CAPACITY_TYPE).map(String::as_str);
+    kind.offerings.iter().any(|offering| {
+        let same = way.is_none_or(|way| {
+            way == offering.capacity_type.as_str()
+                || (way == "reserved" && offering.capacity_type.as_str() == "on-demand")
+        });
+        same && zone.is_none_or(|zone| *zone == offering.zone)
+    })
+}
