@@ -10,7 +10,7 @@ mod tests {
     use super::repo::{files, read, root};
 
     /// How many behaviours each group has.
-    const GROUPS: [(&str, usize); 25] = [
+    const GROUPS: [(&str, usize); 31] = [
         ("API", 28),
         ("REQ", 18),
         ("PROV", 19),
@@ -36,7 +36,13 @@ mod tests {
         ("EVICT", 5),
         ("COND", 1),
         ("AWS-E", 14),
-        ("FIELD", 10),
+        ("DRFC", 10),
+        ("CAND", 8),
+        ("BUDG", 6),
+        ("COST", 1),
+        ("EMPTY", 6),
+        ("DRIFT", 6),
+        ("FIELD", 14),
     ];
 
     struct Row {

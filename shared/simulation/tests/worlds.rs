@@ -180,3 +180,33 @@ fn no_node_is_ever_overfull() {
         }
     }
 }
+
+#[test]
+fn nodes_born_together_are_renewed_within_the_budget() {
+    let mut default = pool("default", CapacityType::OnDemand);
+    default.requirements.add(labels::INSTANCE_TYPE, Requirement::is_in(["t.large"]));
+    default.expire_after = Some(SignedDuration::from_hours(2));
+    let budget = Budget { nodes: "10%".into(), schedule: None, duration: None, reasons: Vec::new() };
+    default.disruption.budgets = vec![budget];
+    // A pod a node.
+    let web = workload("web", spec("web", "1200m", "1Gi"), steps(&[("00:00", 50)]));
+    let scenario = scenario(vec![default], vec![web], 5);
+    let mut world = World::new(&scenario, 5);
+    let mut most = 0;
+    while world.step() {
+        let nodes = &world.snapshot().cluster.nodes;
+        most = most.max(nodes.iter().filter(|node| node.initialized && node.is_going()).count());
+    }
+    let report = world.report("renewal", 5, scenario.snapshot.now);
+    assert_eq!(report.audit_faults, []);
+    assert_eq!(most, 5, "ten per cent of fifty");
+    let expired = report.moves.iter().filter(|step| step.kind == MoveKind::Removed);
+    assert!(expired.clone().all(|step| step.reason == "Expired"));
+    assert!(expired.count() >= 50, "each was renewed");
+    assert_eq!((report.pods_running, report.pods_pending), (50, 0), "every pod is back on a node");
+    let oldest = world.snapshot().cluster.nodes.iter().map(|node| node.created).min().unwrap();
+    assert!(
+        world.now().duration_since(oldest) < SignedDuration::from_mins(132),
+        "none outlives its latest age"
+    );
+}

@@ -131,7 +131,7 @@ impl<'v, 'a> Judge<'v, 'a> {
                 }
             }
         }
-        for (bin, node) in view.existing().filter(|(_, node)| node.is_going()) {
+        for (bin, node) in view.existing().filter(|(_, node)| node.deleting) {
             let here = bin
                 .old
                 .iter()
@@ -165,7 +165,7 @@ impl<'v, 'a> Judge<'v, 'a> {
         let hard = || owner.spec.spread.iter().filter(|spread| spread.hard);
         let mut domains: BTreeSet<String> = view
             .existing()
-            .filter(|(_, node)| node.has_node && node.registered && !node.is_going())
+            .filter(|(_, node)| node.has_node && node.registered && !node.deleting)
             .filter(|(_, node)| hard().all(|spread| node.domain(&spread.key).is_some()))
             .filter(|(_, node)| self.counts(owner, spread, node))
             .filter_map(|(_, node)| node.domain(&spread.key).map(str::to_owned))

@@ -84,7 +84,7 @@ pub(super) enum Due {
 fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>, pdbs: &[PodDisruptionBudget]) -> Due {
     // The next pod of a StatefulSet only starts when this one is gone: room for it may be made early.
     let comes_back = pod.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
-    let moves = pod.node.as_deref().and_then(|node| nodes.get(node)).is_some_and(|node| node.is_going());
+    let moves = pod.node.as_deref().and_then(|node| nodes.get(node)).is_some_and(|node| node.deleting);
     let held = || pdbs.iter().any(|pdb| pdb.selects(pod));
     if pod.is_pending() {
         Due::Must
@@ -325,6 +325,6 @@ impl<'a> View<'a> {
 impl What<'_> {
     /// Whether it is an existing node that goes away.
     pub fn leaving(&self) -> bool {
-        matches!(self, Self::Existing(node) if node.is_going())
+        matches!(self, Self::Existing(node) if node.deleting)
     }
 }

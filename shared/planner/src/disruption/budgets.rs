@@ -1,20 +1,29 @@
 //! How many nodes of a pool may be disrupted at once.
 
+use std::collections::BTreeSet;
+
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use model::{Budget, BudgetReason, NodePool, Snapshot};
+use model::{Budget, BudgetReason, Node, NodePool, Snapshot};
 
 /// How many more nodes of `pool` may go for `reason` now, or for one that budgets have no word for. Nodes that are going,
 /// or out of order, count against it; nodes that are not initialized count for nothing.
 pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: Option<BudgetReason>) -> usize {
-    let of_pool = snapshot.cluster.nodes.iter().filter(|node| {
-        node.claim.is_some() && node.has_node && node.initialized && node.pool() == Some(&pool.name)
-    });
-    let (all, going) = of_pool.fold((0, 0), |(all, going), node| {
-        (all + 1, going + usize::from(node.is_going() || node.disruption.not_ready))
-    });
+    let nodes = &snapshot.cluster.nodes;
+    let of_pool = || {
+        nodes.iter().filter(|node| {
+            node.claim.is_some() && node.has_node && node.initialized && node.pool() == Some(&pool.name)
+        })
+    };
+    // While both are there, a node and what takes over from it are one.
+    let marks = of_pool().filter_map(|node| node.disruption.mark.as_ref());
+    let replacing: BTreeSet<&str> =
+        marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect();
+    let replaces = |node: &&Node| node.claim.as_deref().is_some_and(|claim| replacing.contains(claim));
+    let all = of_pool().filter(|node| !replaces(node)).count();
+    let going = of_pool().filter(|node| node.is_going() || node.disruption.not_ready).count();
     allowed(&pool.disruption.budgets, reason, all, snapshot.now).saturating_sub(going)
 }
 

@@ -279,3 +279,45 @@ pub(crate) fn left_alone(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> R
     let message = format!("a pod came or went {since:#} ago, consolidateAfter is {patience:#}");
     Err(kept(node, KeepCode::TooYoung, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use model::{ObjectName, Phase, PodFacts, PodSpec};
+
+    use super::*;
+
+    #[test]
+    fn cost_01_deletion_cost_and_priority_count_within_bounds() {
+        let cost = |deletion_cost, priority| {
+            eviction_cost(&Pod {
+                name: ObjectName::new("default", "p"),
+                uid: String::new(),
+                created: Timestamp::UNIX_EPOCH,
+                node: None,
+                phase: Phase::Running,
+                terminating: false,
+                unschedulable: false,
+                owner: None,
+                daemon: false,
+                mirror: false,
+                do_not_disrupt: None,
+                disruption: PodFacts { deletion_cost, ..PodFacts::default() },
+                volumes: Vec::new(),
+                spec: Arc::new(PodSpec { priority, ..PodSpec::default() }),
+            })
+        };
+        for (deletion, priority, expected) in [
+            (0, 0, 1.0),
+            (1 << 27, 0, 2.0),
+            (-(1 << 27), 0, 0.0),
+            (0, 1 << 25, 2.0),
+            (0, 1 << 30, 10.0),
+            (i32::MIN, i32::MIN, -10.0),
+        ] {
+            assert!((cost(deletion, priority) - expected).abs() < 1e-9, "{deletion} {priority}");
+        }
+    }
+}

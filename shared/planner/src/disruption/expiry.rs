@@ -28,7 +28,7 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
     for (index, node) in ours().filter(|(_, node)| !node.is_going()) {
         let alone = born.get(&birth(node)).is_none_or(|count| *count < 2);
         let fixed = scene.pool(node).is_none_or(|pool| pool.replicas.is_some());
-        if fixed || !due(node, alone).is_some_and(|due| due <= scene.snapshot.now) {
+        if fixed || due(node, alone).is_none_or(|due| due > scene.snapshot.now) {
             continue;
         }
         let age = node.disruption.expire_after.unwrap_or_default();

@@ -85,6 +85,9 @@ fn unfit(
     bad
 }
 
+/// Nodes that go together, by place, and what replaces them.
+type Group = (BTreeSet<usize>, Vec<(PlannedNode, Arc<NodeClaimDraft>)>);
+
 /// A command for each set of nodes whose pods meet on new nodes.
 fn commands(
     scene: &Scene,
@@ -105,8 +108,7 @@ fn commands(
             _ => None,
         })
         .collect();
-    let mut groups: Vec<(BTreeSet<usize>, Vec<(PlannedNode, Arc<NodeClaimDraft>)>)> =
-        chosen.iter().map(|&place| ([place].into(), Vec::new())).collect();
+    let mut groups: Vec<Group> = chosen.iter().map(|&place| ([place].into(), Vec::new())).collect();
     for node in &moved.nodes {
         let owners: BTreeSet<usize> = node.pods.iter().filter_map(|pod| owner.get(pod).copied()).collect();
         // One that only pending pods need is another plan's.

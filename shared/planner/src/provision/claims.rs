@@ -233,7 +233,9 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
     // Bins that are alike share what they list, and are launched together.
     let mut shared = BTreeMap::new();
     let mut kinds: BTreeMap<(String, bool, Arc<Requirements>), usize> = BTreeMap::new();
-    let mut names = BTreeSet::new();
+    // A pod may need another node than the one that was once made for it: that one keeps its name.
+    let mut names: BTreeSet<String> =
+        snapshot.cluster.nodes.iter().filter_map(|node| node.claim.clone()).collect();
     let mut made = Vec::new();
     for bin in &chosen {
         let template = &universe.templates[universe.columns[bin.column].template];

@@ -44,6 +44,10 @@ impl<'a> Fleet<'a> {
     pub fn new(snapshot: &'a Snapshot, mentions: &Mentions) -> Self {
         let mut sorted: Vec<(usize, &Node)> = snapshot.cluster.nodes.iter().enumerate().collect();
         sorted.sort_by(|(_, a), (_, b)| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(&b.name)));
+        let staying = sorted.iter().map(|(_, node)| *node).filter(|node| !node.deleting);
+        let marks = staying.filter_map(|node| node.disruption.mark.as_ref());
+        let kept: BTreeSet<&str> =
+            marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect();
         let mut known = BTreeMap::new();
         let mut looks: Vec<Look> = Vec::new();
         let mut burdens: BTreeMap<(BTreeMap<&str, &str>, &[Taint]), Resources> = BTreeMap::new();
@@ -65,8 +69,10 @@ impl<'a> Fleet<'a> {
                 .clone();
             let mut room = node.allocatable.clone();
             room.subtract(&expected);
-            let (active, ports, volumes) = (!node.is_going(), Vec::new(), BTreeMap::new());
-            nodes.push(Seat { node, index, active, open: active, look, room, ports, volumes });
+            let (active, ports, volumes) = (!node.deleting, Vec::new(), BTreeMap::new());
+            // A replacement is kept for the pods of the nodes that wait for it.
+            let open = !node.is_going() && node.claim.as_deref().is_none_or(|claim| !kept.contains(claim));
+            nodes.push(Seat { node, index, active, open, look, room, ports, volumes });
         }
         let by_name =
             nodes.iter().enumerate().map(|(index, seat)| (seat.node.name.as_str(), index)).collect();

@@ -250,7 +250,7 @@ fn batch(snapshot: &Snapshot) -> Vec<usize> {
         .cluster
         .nodes
         .iter()
-        .filter(|node| node.is_going())
+        .filter(|node| node.deleting)
         .map(|node| (node.name.as_str(), node))
         .collect();
     let guards = Guards::new(&snapshot.cluster);

@@ -66,7 +66,7 @@ fn nc_01_claims_without_machine_go() {
 
 #[test]
 fn nc_02_expired_claims_go_once() {
-    let expired = Claim { expire_after: Some(jiff::SignedDuration::from_secs(10)), ..at_rest("c1", "1") };
+    let expired = Claim { expire_after: Some(jiff::SignedDuration::from_secs(9)), ..at_rest("c1", "1") };
     let going = Claim { name: "c2".into(), deleting: Some(ago(1)), ..expired.clone() };
     let care = sweep(&whole(vec![expired, going], vec![], vec![old("1")]));
     assert_eq!(lines(&care), ["event Expired", "delete c1: Expired", "look c1 c2 ", "provision"]);
