@@ -300,16 +300,25 @@ impl Cluster {
         path: &str,
         what: &str,
     ) -> Result<(StatusCode, impl Stream<Item = Result<Bytes, Cause>> + Send + use<>), ClusterError> {
+        let mut response = self.open_once(path, what).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(tokens) = &self.inner.tokens
+        {
+            tokens.forget().await;
+            response = self.open_once(path, what).await?;
+        }
+        let (parts, body) = response.into_parts();
+        let chunks = futures_util::TryStreamExt::map_err(body.into_data_stream(), Cause::from);
+        Ok((parts.status, chunks))
+    }
+
+    async fn open_once(&self, path: &str, what: &str) -> Result<Response<Body>, ClusterError> {
         let mut request =
             Ask::get(path, what).request().map_err(|error| self.transport(what, error.into()))?;
         // A compressed stream would have to be decompressed event by event.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let timeout = || ClusterError::Timeout { what: what.to_owned(), seconds: PATIENCE.as_secs() };
-        let response =
-            tokio::time::timeout(PATIENCE, self.send(request, what)).await.map_err(|_| timeout())??;
-        let (parts, body) = response.into_parts();
-        let chunks = futures_util::TryStreamExt::map_err(body.into_data_stream(), Cause::from);
-        Ok((parts.status, chunks))
+        tokio::time::timeout(PATIENCE, self.send(request, what)).await.map_err(|_| timeout())?
     }
 
     async fn send(&self, mut request: Request<Body>, what: &str) -> Result<Response<Body>, ClusterError> {

@@ -79,7 +79,11 @@ impl World {
         snapshot: Snapshot,
         plan: Plan,
     ) -> Result<(), RunError> {
-        let objections = model::audit(&plan, &snapshot);
+        let judge = match steps.contains(&planner::Step::Provision) {
+            true => model::audit,
+            false => model::audit_disruption,
+        };
+        let objections = judge(&plan, &snapshot);
         let acted = if objections.is_empty() {
             let acted = self.act(name, &plan.effects).await?;
             self.hand_over(name, &plan).await?;

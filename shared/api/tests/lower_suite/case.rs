@@ -144,7 +144,7 @@ fn what_is_not_supported_is_said() {
     );
     assert!(!interrupt.check(&Plan::default()).is_empty());
     let keep = case("", "action: disrupt\nexpect: {keep: {n: pdb}}\n");
-    assert!(keep.check(&Plan::default())[0].0.contains("can't be checked yet"));
+    assert!(keep.check(&Plan::default())[0].0.contains("the plan does not mention it"));
 }
 
 fn offer(zone: &str) -> Offer {
@@ -207,7 +207,7 @@ fn expectations_hold_or_are_missed() {
         ("{unschedulable: {ops/big: limits, web-0: taints}}", &["ops/big expected with limits", "web-0 expected with taints"]),
         ("{disrupt: [{node: old, reason: Empty}]}", &[]),
         ("{disrupt: []}", &["old is not expected to go"]),
-        ("{disrupt: [{node: n1}, {node: old, reason: Drifted, replacement: {}}]}", &["n1 expected to go, it stays", "goes as Empty", "can't be checked yet"]),
+        ("{disrupt: [{node: n1}, {node: old, reason: Drifted, replacement: {}}]}", &["n1 expected to go, it stays", "goes as Empty", "replaced by a node, its replacements are:"]),
     ];
     for (expect, parts) in table {
         let case = case("", &format!("expect: {expect}\n"));

@@ -14,8 +14,10 @@ pub(super) fn check(view: &View<'_>) -> Vec<String> {
 
 fn needed(view: &View<'_>, claim: &str) -> Option<String> {
     let node = view.nodes.values().find(|node| node.claim.as_deref() == Some(claim))?;
-    let own =
-        |pod: &&crate::Pod| !pod.daemon && !pod.mirror && !pod.terminating && pod.phase != Phase::Terminal;
+    let own = |pod: &&crate::Pod| {
+        let counts = !pod.daemon && !pod.mirror && !pod.terminating && pod.phase != Phase::Terminal;
+        counts && is_missed(pod)
+    };
     let mut there =
         view.pods.values().map(|(pod, _)| *pod).filter(|pod| pod.node.as_ref() == Some(&node.name));
     if let Some(pod) = there.find(own) {
@@ -23,4 +25,10 @@ fn needed(view: &View<'_>, claim: &str) -> Option<String> {
     }
     let pod = view.plan.existing.get(&node.name)?.first()?;
     Some(format!("NodeClaim {claim} is to go as empty, but its node is to take pod {pod}"))
+}
+
+/// What Karpenter takes an eviction to cost, in units of 2⁻²⁷: a pod that costs nothing may be lost with its node.
+fn is_missed(pod: &crate::Pod) -> bool {
+    let (deletion, priority) = (i64::from(pod.disruption.deletion_cost), i64::from(pod.spec.priority));
+    (1 << 27) + deletion + 4 * priority > 0
 }

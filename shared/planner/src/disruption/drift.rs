@@ -67,7 +67,7 @@ fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Option<(&'static
         && how == at
         && now != then
     {
-        return Some(("NodeClassDrift", format!("EC2NodeClass {} has changed", pool.node_class.name)));
+        return Some(("NodeClassDrift", format!("node class {} has changed", pool.node_class.name)));
     }
     let (image, kind) = (node.disruption.image.as_ref()?, known?);
     // They come newest first, so the first that suits the type is the one that would be launched now.
