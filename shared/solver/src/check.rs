@@ -113,9 +113,11 @@ fn check_bin(problem: &Problem, bin: &Bin, fault: &mut impl FnMut(String)) {
     }
     for (index, facet) in problem.facets.iter().enumerate().filter(|(_, facet)| facet.family == kind.family) {
         let mut values = BTreeSet::new();
+        let own = problem.columns[bin.column].supply;
         for (number, column) in problem.columns.iter().enumerate() {
             let other = &problem.kinds[column.kind];
             let allowed = other.family == facet.family
+                && column.supply == own
                 && units.keys().all(|demand| problem.demands[*demand].columns.contains(number))
                 && other
                     .capacity
@@ -123,7 +125,7 @@ fn check_bin(problem: &Problem, bin: &Bin, fault: &mut impl FnMut(String)) {
                     .enumerate()
                     .all(|(resource, room)| used(resource) <= i128::from(*room));
             if allowed {
-                values.insert(facet.values[column.kind]);
+                values.insert(facet.values[number]);
             }
         }
         if values.len() < facet.min as usize {

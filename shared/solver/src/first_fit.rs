@@ -32,9 +32,9 @@ pub(crate) fn pack(frame: &Frame) -> State {
     let mut left = state.left.clone();
     let mut order: Vec<usize> = (0..frame.items.len()).collect();
     order.sort_by_key(|item| (frame.items[*item].priority, *item));
-    let mut families: Vec<usize> = frame.front.iter().map(|column| frame.family(*column)).collect();
-    families.sort_unstable();
-    families.dedup();
+    let mut breeds: Vec<usize> = frame.front.iter().map(|column| frame.breeds[*column]).collect();
+    breeds.sort_unstable();
+    breeds.dedup();
     let mut open: Vec<Open> = Vec::new();
     for item in order {
         let mut at = 0;
@@ -45,9 +45,9 @@ pub(crate) fn pack(frame: &Frame) -> State {
         if frame.items[item].leaders.is_some() {
             continue;
         }
-        for &family in &families {
+        for &breed in &breeds {
             while left[item] > 0 {
-                let Some(mut bin) = start(frame, family, item, &budgets) else { break };
+                let Some(mut bin) = start(frame, breed, item, &budgets) else { break };
                 let room = bin.room(frame, item, left[item]);
                 if room == 0 {
                     break;
@@ -86,14 +86,14 @@ pub(crate) fn pack(frame: &Frame) -> State {
     state
 }
 
-fn start(frame: &Frame, family: usize, item: usize, budgets: &[i64]) -> Option<Open> {
+fn start(frame: &Frame, breed: usize, item: usize, budgets: &[i64]) -> Option<Open> {
     let affordable = |column: usize| {
         let column = &frame.problem.columns[column];
         column.usage.iter().all(|(budget, amount)| *amount <= 0 || *amount <= budgets[*budget])
             && column.supply.is_none_or(|supply| frame.problem.supplies[supply] > 0)
     };
     let fits = |column: &usize| {
-        frame.family(*column) == family
+        frame.breeds[*column] == breed
             && frame.allows(item, *column)
             && frame.fits(&frame.items[item].requests, *column)
             && affordable(*column)
@@ -173,8 +173,8 @@ impl Open {
                 }
             }
         }
-        let family = self.candidates.first().map_or(0, |column| frame.family(*column));
-        self.load.varied(frame, family, item, room)
+        let breed = self.candidates.first().map_or(0, |column| frame.breeds[*column]);
+        self.load.varied(frame, breed, item, room)
     }
 
     fn add(&mut self, frame: &Frame, item: usize, units: u32) {

@@ -1,8 +1,11 @@
 //! The problem as the strategies see it: equal demands merged, demands that must stay together made one, useless columns dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{BitSet, Problem};
+use crate::{BitSet, Column, Problem};
+
+/// The family and the kinds of each breed that has facets.
+type Faceted = BTreeMap<usize, (usize, Vec<usize>)>;
 
 /// The problem, digested.
 pub(crate) struct Frame<'p> {
@@ -16,8 +19,10 @@ pub(crate) struct Frame<'p> {
     pub front: Vec<usize>,
     /// The columns of each kind, as a range.
     pub ranges: Vec<(usize, usize)>,
-    /// The kinds of each family that has facets.
-    pub faceted: BTreeMap<usize, Vec<usize>>,
+    /// The breed of each column: those of a family with facets that draw on one stock, else all of a family.
+    pub breeds: Vec<usize>,
+    /// The family and the kinds of each breed that has facets.
+    pub faceted: Faceted,
 }
 
 /// Units that are placed alike.
@@ -64,11 +69,7 @@ impl<'p> Frame<'p> {
             let range = &mut ranges[column.kind];
             *range = if range.1 == 0 { (index, index + 1) } else { (range.0, index + 1) };
         }
-        let mut faceted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for facet in &problem.facets {
-            let kinds = (0..problem.kinds.len()).filter(|kind| problem.kinds[*kind].family == facet.family);
-            faceted.insert(facet.family, kinds.collect());
-        }
+        let (breeds, faceted) = breeds(problem);
         let mut frame = Self {
             problem,
             width,
@@ -76,6 +77,7 @@ impl<'p> Frame<'p> {
             signatures: Vec::new(),
             front: Vec::new(),
             ranges,
+            breeds,
             faceted,
         };
         crate::items::gather(&mut frame);
@@ -103,29 +105,34 @@ impl<'p> Frame<'p> {
         used.iter().zip(self.capacity(column)).all(|(used, capacity)| used <= capacity)
     }
 
-    /// Whether the kinds of `family` that hold `used` by a column all `signatures` allow are as varied as asked.
-    pub fn flexible(&self, family: usize, used: &[i64], signatures: &[usize]) -> bool {
-        let Some(kinds) = self.faceted.get(&family) else { return true };
-        let facets: Vec<_> = self.problem.facets.iter().filter(|facet| facet.family == family).collect();
+    /// Whether the columns of `breed` that hold `used` and that all `signatures` allow are as varied as asked.
+    pub fn flexible(&self, breed: usize, used: &[i64], signatures: &[usize]) -> bool {
+        let Some((family, kinds)) = self.faceted.get(&breed) else { return true };
+        let facets: Vec<_> = self.problem.facets.iter().filter(|facet| facet.family == *family).collect();
         let mut seen: Vec<Vec<u32>> = vec![Vec::new(); facets.len()];
         for &kind in kinds {
             let holds =
                 used.iter().zip(&self.problem.kinds[kind].capacity).all(|(used, capacity)| used <= capacity);
             let (from, to) = self.ranges[kind];
-            let open = |column: usize| signatures.iter().all(|s| self.signatures[*s].contains(column));
-            if !holds || !(from..to).any(open) {
+            if !holds {
                 continue;
             }
-            let mut done = true;
-            for (facet, seen) in facets.iter().zip(&mut seen) {
-                let value = facet.values.get(kind).copied().unwrap_or(0);
-                if !seen.contains(&value) {
-                    seen.push(value);
+            let open = |column: &usize| {
+                self.breeds[*column] == breed
+                    && signatures.iter().all(|s| self.signatures[*s].contains(*column))
+            };
+            for column in (from..to).filter(open) {
+                let mut done = true;
+                for (facet, seen) in facets.iter().zip(&mut seen) {
+                    let value = facet.values.get(column).copied().unwrap_or(0);
+                    if !seen.contains(&value) {
+                        seen.push(value);
+                    }
+                    done &= seen.len() >= facet.min as usize;
                 }
-                done &= seen.len() >= facet.min as usize;
-            }
-            if done {
-                return true;
+                if done {
+                    return true;
+                }
             }
         }
         facets.iter().zip(&seen).all(|(facet, seen)| seen.len() >= facet.min as usize)
@@ -196,8 +203,29 @@ impl<'p> Frame<'p> {
         let spends = |columns: &[(usize, i64)], budget: usize| -> i64 {
             columns.iter().filter(|(of, _)| *of == budget).map(|(_, amount)| *amount).sum()
         };
-        (one.supply.is_none() || one.supply == other.supply)
+        let faceted = self.faceted.contains_key(&self.breeds[worse]);
+        (one.supply == other.supply || one.supply.is_none() && !faceted)
             && self.capacity(worse).iter().zip(self.capacity(better)).all(|(worse, better)| worse <= better)
             && one.usage.iter().all(|(budget, amount)| *amount <= spends(&other.usage, *budget))
     }
+}
+
+/// The breed of each column, and what there is to know of those with facets.
+fn breeds(problem: &Problem) -> (Vec<usize>, Faceted) {
+    let faceted: BTreeSet<usize> = problem.facets.iter().map(|facet| facet.family).collect();
+    let likeness = |column: &Column| {
+        let family = problem.kinds[column.kind].family;
+        let stock = if faceted.contains(&family) { column.supply } else { None };
+        // What there is little of comes first.
+        (family, stock.is_none(), stock)
+    };
+    let all: BTreeSet<_> = problem.columns.iter().map(likeness).collect();
+    let numbers: BTreeMap<_, usize> = all.iter().enumerate().map(|(number, like)| (*like, number)).collect();
+    let breeds: Vec<usize> = problem.columns.iter().map(|column| numbers[&likeness(column)]).collect();
+    let mut known = Faceted::new();
+    for (&(family, ..), &breed) in numbers.iter().filter(|((family, ..), _)| faceted.contains(family)) {
+        let kinds = (0..problem.kinds.len()).filter(|kind| problem.kinds[*kind].family == family);
+        known.insert(breed, (family, kinds.collect()));
+    }
+    (breeds, known)
 }

@@ -229,9 +229,7 @@ fn largest(frame: &Frame, block: &[usize]) -> Vec<(usize, u32)> {
             }
             inside.push((demand, units));
         }
-        if let Some(kinds) = frame.faceted.get(&problem.kinds[column.kind].family)
-            && !kinds.is_empty()
-        {
+        if frame.faceted.contains_key(&frame.breeds[index]) {
             while !inside.is_empty() && !varied(frame, index, &inside) {
                 if let Some(last) = inside.last_mut() {
                     last.1 -= 1;
@@ -276,15 +274,13 @@ fn varied(frame: &Frame, column: usize, inside: &[(usize, u32)]) -> bool {
         }
     }
     problem.facets.iter().filter(|facet| facet.family == family).all(|facet| {
-        let holds = |column: usize| {
-            let kind = &problem.kinds[problem.columns[column].kind];
-            kind.family == family && used.iter().zip(&kind.capacity).all(|(used, capacity)| used <= capacity)
+        let holds = |other: usize| {
+            let kind = &problem.kinds[problem.columns[other].kind];
+            frame.breeds[other] == frame.breeds[column]
+                && used.iter().zip(&kind.capacity).all(|(used, capacity)| used <= capacity)
         };
-        let mut values: Vec<u32> = allowed
-            .iter()
-            .filter(|column| holds(*column))
-            .map(|column| facet.values[problem.columns[column].kind])
-            .collect();
+        let mut values: Vec<u32> =
+            allowed.iter().filter(|other| holds(*other)).map(|other| facet.values[other]).collect();
         values.sort_unstable();
         values.dedup();
         values.len() >= facet.min as usize

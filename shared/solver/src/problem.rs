@@ -87,14 +87,15 @@ pub struct Budget {
     pub left: i64,
 }
 
-/// The kinds of `family` that could hold a bin's contents must show at least `min` different values.
+/// The columns of `family` that could hold a bin's contents and draw on the same stock as its own, or on none if that draws
+/// on none, must show at least `min` different values.
 #[derive(Clone, Debug, Default)]
 pub struct Facet {
     /// The family whose bins are judged.
     pub family: usize,
     /// How many different values there must be.
     pub min: u32,
-    /// The value of each kind.
+    /// The value of each column.
     pub values: Vec<u32>,
 }
 

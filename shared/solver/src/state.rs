@@ -128,12 +128,12 @@ impl Load {
             return 0;
         }
         room = self.leave(frame, item, room);
-        self.varied(frame, frame.family(self.column), item, room)
+        self.varied(frame, frame.breeds[self.column], item, room)
     }
 
-    /// At most `units` of the item, so that the bin stays as flexible as its family must be.
-    pub fn varied(&self, frame: &Frame, family: usize, item: usize, units: u32) -> u32 {
-        if units == 0 || !frame.faceted.contains_key(&family) {
+    /// At most `units` of the item, so that the bin stays as flexible as its breed must be.
+    pub fn varied(&self, frame: &Frame, breed: usize, item: usize, units: u32) -> u32 {
+        if units == 0 || !frame.faceted.contains_key(&breed) {
             return units;
         }
         let mut signatures: Vec<usize> =
@@ -144,7 +144,7 @@ impl Load {
         let open = |units: u32| {
             let more = frame.items[item].requests.iter().map(|request| request * i64::from(units));
             let used: Vec<i64> = self.used.iter().zip(more).map(|(used, more)| used + more).collect();
-            frame.flexible(family, &used, &signatures)
+            frame.flexible(breed, &used, &signatures)
         };
         if open(units) {
             return units;
@@ -278,9 +278,9 @@ impl State {
                         return None;
                     }
                     let had = self.ledger.available(frame, column, copies);
-                    let family = frame.family(column);
+                    let breed = frame.breeds[column];
                     let fine = had > 0
-                        && (family == frame.family(from) || frame.flexible(family, &load.used, &signatures));
+                        && (breed == frame.breeds[from] || frame.flexible(breed, &load.used, &signatures));
                     // Those that stay must still be paid for.
                     let stays = || {
                         let mut after = self.ledger.clone();

@@ -18,7 +18,7 @@ fn problems(demands: usize, count: u32, rules: bool) -> impl Strategy<Value = Pr
         (1..=12_i64, 1..=12_i64, 0..2_usize, prop::collection::vec((1..100_u64, 0..6_usize, 0..4_i64), 1..4));
     let demand = (0..=count, 0..=6_i64, 1..=6_i64, any::<u64>(), 0..8_u8, any::<u64>(), 0..5_usize);
     let group = (0..4_u32, any::<u64>(), any::<u64>());
-    let facet = (0..2_usize, 1..3_u32, prop::collection::vec(0..3_u32, 6));
+    let facet = (0..2_usize, 1..3_u32, prop::collection::vec(0..3_u32, 15));
     (
         prop::collection::vec(kind, 1..6),
         prop::collection::vec(demand, 1..=demands),

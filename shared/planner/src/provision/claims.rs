@@ -41,12 +41,12 @@ pub(crate) struct Options {
 }
 
 /// Whether a label is decided by the offering, not by the instance type.
-pub(crate) fn decided_by_offering(key: &str) -> bool {
+fn decided_by_offering(key: &str) -> bool {
     matches!(key, labels::ZONE | labels::ZONE_ID | labels::CAPACITY_TYPE | labels::USD_PER_HOUR)
 }
 
 /// The value a type gives `key`.
-pub(crate) fn type_value(instance_type: &InstanceType, key: &str) -> Option<String> {
+fn type_value(instance_type: &InstanceType, key: &str) -> Option<String> {
     if key == labels::INSTANCE_TYPE {
         return Some(instance_type.name.clone());
     }
@@ -189,13 +189,15 @@ impl Options {
     }
 }
 
-fn min_values(template: &Template) -> Vec<(String, u32)> {
+/// The keys of which a claim must keep several values, with how many.
+pub(crate) fn min_values(template: &Template) -> Vec<(String, u32)> {
     let wanted =
         template.requirements.iter().filter_map(|(key, requirement)| Some((key, requirement.min_values?)));
     wanted.map(|(key, min)| (key.to_owned(), min)).collect()
 }
 
-fn value(universe: &Universe, column: usize, key: &str) -> Option<String> {
+/// The value that a node of `column` has for `key`.
+pub(crate) fn value(universe: &Universe, column: usize, key: &str) -> Option<String> {
     if decided_by_offering(key) {
         return universe.offering(column).labels().remove(key);
     }

@@ -350,13 +350,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
         }
         for (key, requirement) in pool.requirements.iter() {
             let Some(wants) = requirement.min_values else { continue };
-            let mut values: Vec<String> = stocked
-                .iter()
-                .filter_map(|&column| match claims::decided_by_offering(key) {
-                    true => self.universe.offering(column).labels().remove(key),
-                    false => claims::type_value(self.universe.instance_type(column), key),
-                })
-                .collect();
+            let mut values: Vec<String> =
+                stocked.iter().filter_map(|&column| claims::value(self.universe, column, key)).collect();
             values.sort();
             values.dedup();
             let has = u32::try_from(values.len()).unwrap_or(u32::MAX);

@@ -266,17 +266,15 @@ impl<'a, 'u> Packer<'a, 'u> {
             wants.push(Want { count, requests, columns, company: None, priority });
         }
         let (mut columns, mut kinds, budgets, supplies) = self.columns(tier);
-        let mut families = Vec::new();
         for (kind, &source) in kinds.iter_mut().zip(&tier_kinds(self.universe, &tier.columns)) {
             kind.capacity = amounts(&self.universe.kinds[source].room);
             kind.capacity.iter_mut().for_each(|amount| *amount = (*amount).max(0));
             kind.family = self.universe.kinds[source].template;
-            families.push(source);
         }
         columns.iter_mut().for_each(|column| {
             column.cost = column.cost.saturating_add(self.snapshot.settings.fee_per_node.0)
         });
-        let facets = self.facets(&families);
+        let facets = self.facets(&tier.columns);
         let (groups, conflicts) = neighbours(self.classes, tier, demands, placer, &mut wants);
         Problem { demands: wants, kinds, columns, groups, conflicts, supplies, budgets, facets }
     }
@@ -318,34 +316,28 @@ impl<'a, 'u> Packer<'a, 'u> {
         (columns, kinds, budgets, supplies)
     }
 
-    /// `minValues` over labels that the instance type decides. Those over zones and capacity types are judged afterwards,
-    /// on the options themselves.
-    fn facets(&self, kinds: &[usize]) -> Vec<Facet> {
+    /// `minValues` over each label.
+    fn facets(&self, columns: &[usize]) -> Vec<Facet> {
         if self.snapshot.settings.min_values == MinValuesPolicy::BestEffort {
             return Vec::new();
         }
         let mut facets = Vec::new();
         let families: BTreeSet<usize> =
-            kinds.iter().map(|&kind| self.universe.kinds[kind].template).collect();
+            columns.iter().map(|&column| self.universe.columns[column].template).collect();
         for family in families {
-            for (key, requirement) in self.universe.templates[family].requirements.iter() {
-                let Some(min) =
-                    requirement.min_values.filter(|&min| min > 1 && !claims::decided_by_offering(key))
-                else {
+            for (key, min) in claims::min_values(&self.universe.templates[family]) {
+                if min < 2 {
                     continue;
-                };
+                }
                 let mut known: BTreeMap<String, u32> = BTreeMap::new();
-                let values = kinds
-                    .iter()
-                    .map(|&kind| {
-                        let kind = &self.universe.kinds[kind];
-                        let instance_type = &self.universe.templates[kind.template].types[kind.type_index];
-                        let value = claims::type_value(instance_type, key).unwrap_or_default();
-                        let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-                        *known.entry(value).or_insert(next)
-                    })
-                    .collect();
-                facets.push(Facet { family, min, values });
+                let mut number = |column: usize| {
+                    let value = claims::value(self.universe, column, &key).unwrap_or_default();
+                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    *known.entry(value).or_insert(next)
+                };
+                let own = |column: usize| self.universe.columns[column].template == family;
+                let values = columns.iter().map(|&column| if own(column) { number(column) } else { 0 });
+                facets.push(Facet { family, min, values: values.collect() });
             }
         }
         facets
