@@ -6,6 +6,7 @@ mod tests {
         Operator, Requirement, Requirements, Taint, TaintEffect, Toleration, TolerationOperator, Undefined,
         labels,
     };
+    use tests::kit;
 
     fn req(operator: Operator, values: &[&str]) -> Requirement {
         Requirement::new(operator, values.iter().copied()).unwrap()
@@ -127,6 +128,32 @@ mod tests {
                     one("team", has.clone()).intersects(&one("team", wants.clone())).is_ok(),
                     "{has} and {wants}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn req_13_a_label_that_nobody_knows_is_told_from_the_one_that_was_meant() {
+        #[rustfmt::skip]
+        let table = [
+            ("zone", Some(labels::ZONE)), ("topology.kubernetes.io/zones", Some(labels::ZONE)),
+            ("topologie.kubernetes.io/zone", Some(labels::ZONE)), ("karpenter.sh/capacity", Some(labels::CAPACITY_TYPE)),
+            ("karpenter.sh/capacity-tpye", Some(labels::CAPACITY_TYPE)), ("instance-type", Some(labels::INSTANCE_TYPE)),
+            ("instance-family", Some("karpenter.k8s.aws/instance-family")), ("example.com/colour", None),
+        ];
+        for (key, meant) in table {
+            let pod = kit::with(kit::pod("web", "1", "1Gi"), |spec| {
+                spec.node_selector.add(key, req(In, &["x"]));
+            });
+            let types = vec![kit::instance_type("m5.large", 2, 8, 96_000, &kit::ZONES)];
+            let plan = planner::decide(
+                &kit::snapshot(vec![kit::pool("default")], types, vec![pod]),
+                planner::PROVISION,
+            );
+            let help = plan.unschedulable[0].reason.help().unwrap().to_string();
+            match meant {
+                Some(meant) => assert_eq!(help, format!("did you mean the label {meant} rather than {key}?")),
+                None => assert!(!help.contains("did you mean"), "{key}: {help}"),
             }
         }
     }

@@ -11,12 +11,11 @@ mod json;
 mod place;
 mod prune;
 mod strict;
-mod suggest;
 mod yaml;
 
+pub(crate) use model::suggest::closest;
 pub use place::locate;
 pub(crate) use strict::read_as;
-pub(crate) use suggest::closest;
 
 /// The largest input that is read, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;

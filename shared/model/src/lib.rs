@@ -22,6 +22,7 @@ pub mod requirements;
 pub mod resources;
 pub mod selector;
 pub mod snapshot;
+pub mod suggest;
 pub mod taint;
 
 pub use audit::{audit, audit_disruption};

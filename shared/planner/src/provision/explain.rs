@@ -418,11 +418,11 @@ impl<'a, 'x> Explainer<'a, 'x> {
             labels::ARCH,
             labels::OS,
             labels::INSTANCE_TYPE,
+            labels::CAPACITY_TYPE,
         ]);
-        known
-            .filter(|known| *known != key && *known != labels::NODEPOOL)
-            .find(|known| known.contains(key) || tail(known) == tail(key))
-            .map(str::to_owned)
+        let known: Vec<&str> = known.filter(|known| *known != key && *known != labels::NODEPOOL).collect();
+        let part = known.iter().copied().find(|known| known.contains(key) || tail(known) == tail(key));
+        part.or_else(|| model::suggest::closest(key, known)).map(str::to_owned)
     }
 
     /// No type has all the labels: the key that the fewest types satisfy is named.

@@ -34,7 +34,7 @@ use explain::{Explainer, Hint};
 use fleet::Fleet;
 use packing::Packer;
 pub(crate) use packing::node_price;
-use place::Placer;
+use place::{Course, Placer};
 use topology::Topology;
 pub(crate) use trial::{Bin, Ground, Moves, Terms};
 use universe::{Mentions, Universe};
@@ -86,7 +86,7 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
     });
     // Others were placed by where a refused pod was to go: near it, or evenly with it. They are placed anew without it, or
     // with it asking for less.
-    let mut relaxed = BTreeMap::new();
+    let mut relaxed: BTreeMap<usize, Concession> = BTreeMap::new();
     let mut attempt = 1;
     loop {
         if batch.is_empty() {
@@ -98,8 +98,13 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
         let mut out = BTreeSet::new();
         for left in refused.iter().filter(|left| left.counted) {
             again = true;
-            match left.retry {
-                Some(variant) => relaxed.extend(left.pods.iter().map(|&pod| (pod, variant))),
+            match &left.retry {
+                Some(Retry::Variant(variant)) => {
+                    left.pods.iter().for_each(|&pod| relaxed.entry(pod).or_default().variant = *variant);
+                }
+                Some(Retry::Elsewhere(course)) => left.pods.iter().for_each(|&pod| {
+                    relaxed.entry(pod).or_default().barred.insert(course.clone());
+                }),
                 None => out.extend(left.pods.iter().copied()),
             }
         }
@@ -119,18 +124,35 @@ struct Refused {
     pods: Vec<usize>,
     reason: Arc<Reason>,
     funnels: Arc<Vec<Funnel>>,
-    /// Where they were to go counted for others.
+    /// Where they were to go counted for others, or they may find room elsewhere.
     counted: bool,
-    /// The variant to try them with instead.
-    retry: Option<usize>,
+    /// What to try instead.
+    retry: Option<Retry>,
 }
 
-/// `relaxed` says of pods which variant to begin with, unless it is the first.
+/// What a pod that found no place is to try in the next attempt.
+enum Retry {
+    /// Ask for less.
+    Variant(usize),
+    /// Go to other topology domains.
+    Elsewhere(Course),
+}
+
+/// How a pod is placed otherwise than by its rules alone.
+#[derive(Clone, Default, Eq, Ord, PartialEq, PartialOrd)]
+struct Concession {
+    /// The variant to begin with.
+    variant: usize,
+    /// What was tried in vain.
+    barred: BTreeSet<Course>,
+}
+
+/// `relaxed` says of pods what they concede.
 fn attempt_to_place(
     snapshot: &Snapshot,
     batch: &[usize],
     in_batch: &BitSet,
-    relaxed: &BTreeMap<usize, usize>,
+    relaxed: &BTreeMap<usize, Concession>,
     plan: &mut Plan,
 ) -> Vec<Refused> {
     let pods = &snapshot.cluster.pods;
@@ -142,14 +164,17 @@ fn attempt_to_place(
     let topology = Topology::new(snapshot, &universe, &fleet, &classes, &strict, in_batch);
 
     let mut placer = Placer::new(snapshot, &universe, &classes, fleet, topology);
+    let tried = relaxed.iter().filter(|(_, conceded)| !conceded.barred.is_empty());
+    placer.barred = tried.map(|(&pod, conceded)| (pod, conceded.barred.clone())).collect();
     let mut packer = Packer::new(snapshot, &universe, &classes);
+    let none = Concession::default();
     let mut waiting: Vec<Waiting> = Vec::new();
     for (class, members) in classes.iter().enumerate() {
-        let mut by_variant: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut alike: BTreeMap<&Concession, Vec<usize>> = BTreeMap::new();
         for &pod in &members.pods {
-            by_variant.entry(relaxed.get(&pod).copied().unwrap_or(0)).or_default().push(pod);
+            alike.entry(relaxed.get(&pod).unwrap_or(&none)).or_default().push(pod);
         }
-        waiting.extend(by_variant.into_iter().map(|(variant, pods)| (class, variant, pods)));
+        waiting.extend(alike.into_iter().map(|(conceded, pods)| (class, conceded.variant, pods)));
     }
     let refused = fill(waiting, &classes, &mut placer, &mut packer);
 
@@ -180,7 +205,7 @@ struct Homeless {
     hint: Hint,
     /// As in [`Refused`].
     counted: bool,
-    retry: Option<usize>,
+    retry: Option<Retry>,
 }
 
 /// Places and packs until nothing more finds room.
@@ -204,16 +229,16 @@ fn fill(
         for left in packer.pack(placed.demands, placer) {
             // What the packer could not house may ask for less, if it still has a preference to give up.
             let next = Some(left.variant + 1).filter(|&next| next < classes[left.class].variants.len());
-            match (next, placer.topology.counts_for_others(left.class)) {
-                (Some(next), false) => waiting.push((left.class, next, left.pods)),
-                (retry, counted) => homeless.push(Homeless {
-                    class: left.class,
-                    pods: left.pods,
-                    hint: left.reason,
-                    counted,
-                    retry,
-                }),
-            }
+            let counted = placer.topology.counts_for_others(left.class);
+            let (counted, retry) = match (left.in_vain, next) {
+                (_, Some(next)) if !counted => {
+                    waiting.push((left.class, next, left.pods));
+                    continue;
+                }
+                (Some(course), _) => (true, Some(Retry::Elsewhere(course))),
+                (None, next) => (counted, next.map(Retry::Variant)),
+            };
+            homeless.push(Homeless { class: left.class, pods: left.pods, hint: left.reason, counted, retry });
         }
     }
     homeless

@@ -9,7 +9,7 @@ use solver::{BitSet, Budget, CapGroup, Company, Demand as Want, Facet, Kind, Pro
 use super::claims::{self, Chosen};
 use super::classes::Class;
 use super::explain::Hint;
-use super::place::{Demand, Placer};
+use super::place::{Course, Demand, Placer};
 use super::topology::Rule;
 use super::universe::Universe;
 
@@ -19,6 +19,8 @@ pub(crate) struct Left {
     pub variant: usize,
     pub pods: Vec<usize>,
     pub reason: Hint,
+    /// What was tried, if other topology domains may still have room.
+    pub in_vain: Option<Course>,
 }
 
 /// What one pool may still add, per limited resource.
@@ -134,7 +136,7 @@ impl<'a, 'u> Packer<'a, 'u> {
             for _ in &demand.pods {
                 placer.topology.record_pinned(demand.class, &demand.pins, true);
             }
-            let reason = Hint::Packing { columns: demand.reach };
+            let reason = Hint::Packing { columns: demand.reach.clone() };
             let (class, variant, pods) = (demand.class, demand.variant, demand.pods);
             let near = placer.topology.checks[class][variant].iter().find(|check| {
                 placer.topology.keys[check.key].hostname && matches!(check.rule, Rule::Near { .. })
@@ -143,7 +145,11 @@ impl<'a, 'u> Packer<'a, 'u> {
                 Some(check) => Hint::Topology { group: check.group, key: check.key, rule: check.rule.name() },
                 None => reason,
             };
-            left.push(Left { class, variant, pods, reason });
+            let reach = placer.reach(class, variant);
+            let elsewhere = !demand.pins.is_empty()
+                && reach.iter().any(|column| !demand.reach.contains(column) && self.to_be_had(column));
+            let in_vain = elsewhere.then(|| placer.course(variant, &demand.pins));
+            left.push(Left { class, variant, pods, reason, in_vain });
         }
         left
     }
@@ -219,6 +225,19 @@ impl<'a, 'u> Packer<'a, 'u> {
             self.universe.of_template[template].iter().for_each(|&column| columns.remove(column));
         }
         !turned_down.is_empty()
+    }
+
+    /// Whether limits and stocks have something left for one more node of the column.
+    fn to_be_had(&self, column: usize) -> bool {
+        let fee = self.snapshot.settings.fee_per_node;
+        let allowances = self.allowances.get(self.universe.pool(column).name.as_str());
+        let within = allowances.into_iter().flatten().all(|allowance| {
+            let amount = usage(self.universe, column, &allowance.resource, fee);
+            amount <= 0 || amount <= allowance.left()
+        });
+        let reservation = self.universe.offering(column).reservation.as_ref();
+        let left = reservation.and_then(|reservation| self.reservations.get(reservation.id.as_str()));
+        within && left.is_none_or(|left| *left > 0)
     }
 
     fn spend(&mut self, column: usize) {

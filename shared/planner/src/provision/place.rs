@@ -1,6 +1,6 @@
 //! Walks the queue: nodes that exist first, then a topology domain for each pod that needs a new one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use model::{MicroUsd, Snapshot};
@@ -31,6 +31,14 @@ pub(crate) struct Placed {
     pub failed: Vec<(usize, Vec<usize>, Hint)>,
 }
 
+/// A pod, and what it has in common with others.
+#[derive(Clone, Copy)]
+struct Alike {
+    class: usize,
+    variant: usize,
+    pod: usize,
+}
+
 /// A domain that a class can reach on new nodes.
 struct Choice {
     domain: Domain,
@@ -43,6 +51,10 @@ struct Choice {
 
 type Pins = Vec<(usize, Domain)>;
 
+/// Topology labels and the values chosen for them, with the variant that they were chosen for. By name, since places in
+/// lists change from attempt to attempt.
+pub(crate) type Course = (usize, Vec<(String, String)>);
+
 pub(crate) struct Placer<'a, 'u> {
     snapshot: &'a Snapshot,
     universe: &'u Universe<'a>,
@@ -50,6 +62,8 @@ pub(crate) struct Placer<'a, 'u> {
     pub fleet: Fleet<'a>,
     pub topology: Topology<'a>,
     on_nodes: Vec<(usize, usize)>,
+    /// What was tried for pods in vain, as limits or stocks were used up there.
+    pub barred: BTreeMap<usize, BTreeSet<Course>>,
     /// For a class and variant, the nodes that may still take a pod of it.
     candidates: BTreeMap<(usize, usize), Vec<usize>>,
     reach: BTreeMap<(usize, usize), Rc<BitSet>>,
@@ -65,7 +79,7 @@ impl<'a, 'u> Placer<'a, 'u> {
         fleet: Fleet<'a>,
         topology: Topology<'a>,
     ) -> Self {
-        let (candidates, reach, choices) = Default::default();
+        let (barred, candidates, reach, choices) = Default::default();
         Self {
             snapshot,
             universe,
@@ -73,6 +87,7 @@ impl<'a, 'u> Placer<'a, 'u> {
             fleet,
             topology,
             on_nodes: Vec::new(),
+            barred,
             candidates,
             reach,
             choices,
@@ -148,7 +163,7 @@ impl<'a, 'u> Placer<'a, 'u> {
             if self.place_on_node(class, variant, pod, &checks, &stands) {
                 return Ok(None);
             }
-            match self.pin(class, variant, &checks, &stands) {
+            match self.pin(class, variant, pod, &checks, &stands) {
                 Ok((pins, columns)) => {
                     self.topology.record_pinned(class, &pins, false);
                     return Ok(Some((variant, pins, columns)));
@@ -242,6 +257,7 @@ impl<'a, 'u> Placer<'a, 'u> {
         &mut self,
         class: usize,
         variant: usize,
+        pod: usize,
         checks: &[Check],
         stands: &[Stand],
     ) -> Result<(Pins, Rc<BitSet>), Hint> {
@@ -251,22 +267,26 @@ impl<'a, 'u> Placer<'a, 'u> {
         }
         let keys = self.topology.keys_to_pin(class, variant);
         let mut pins = Vec::new();
-        let columns = self.pin_rest(class, variant, (checks, stands), &keys, &mut pins, reach)?;
+        let alike = Alike { class, variant, pod };
+        let columns = self.pin_rest(alike, (checks, stands), &keys, &mut pins, reach)?;
         Ok((pins, columns))
     }
 
     fn pin_rest(
         &mut self,
-        class: usize,
-        variant: usize,
+        alike: Alike,
         rules: (&[Check], &[Stand]),
         keys: &[usize],
         pins: &mut Pins,
         columns: Rc<BitSet>,
     ) -> Result<Rc<BitSet>, Hint> {
-        let Some((&key, later)) = keys.split_first() else { return Ok(columns) };
+        let Some((&key, later)) = keys.split_first() else {
+            let barred = self.barred.get(&alike.pod);
+            let in_vain = barred.is_some_and(|barred| barred.contains(&self.course(alike.variant, pins)));
+            return if in_vain { Err(Hint::Packing { columns }) } else { Ok(columns) };
+        };
         let (checks, stands) = rules;
-        let memo = (class, variant, key, pins.clone());
+        let memo = (alike.class, alike.variant, key, pins.clone());
         if !self.choices.contains_key(&memo) {
             let choices = self.choices(key, &columns);
             self.choices.insert(memo.clone(), choices);
@@ -299,7 +319,7 @@ impl<'a, 'u> Placer<'a, 'u> {
         // A node without the key will do for rules that only keep pods apart.
         if choices.is_empty() && on_key.iter().all(|(check, stand)| self.topology.admits(check, *stand, None))
         {
-            return self.pin_rest(class, variant, rules, later, pins, columns);
+            return self.pin_rest(alike, rules, later, pins, columns);
         }
         if choices.is_empty() {
             hint = on_key.first().map(|(check, _)| Hint::Topology {
@@ -312,13 +332,22 @@ impl<'a, 'u> Placer<'a, 'u> {
         let mut last = hint.unwrap_or(Hint::Columns);
         for ((.., domain), columns) in admitted {
             pins.push((key, domain));
-            match self.pin_rest(class, variant, rules, later, pins, columns) {
+            match self.pin_rest(alike, rules, later, pins, columns) {
                 Ok(columns) => return Ok(columns),
                 Err(hint) => last = hint,
             }
             pins.pop();
         }
         Err(last)
+    }
+
+    /// The pins by name.
+    pub fn course(&self, variant: usize, pins: &[(usize, Domain)]) -> Course {
+        let named = pins.iter().map(|&(key, domain)| {
+            let key = &self.topology.keys[key];
+            (key.name.to_owned(), key.values[domain].clone())
+        });
+        (variant, named.collect())
     }
 
     fn choices(&self, key: usize, columns: &BitSet) -> Vec<Choice> {

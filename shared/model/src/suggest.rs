@@ -1,7 +1,7 @@
 //! The word that was probably meant.
 
 /// The candidate nearest to `word`, if any is near enough to be worth asking about.
-pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
