@@ -28,8 +28,7 @@ mod tests {
         for (path, document) in cases() {
             let case = Case::read(&document).unwrap_or_else(|error| panic!("{path}: {error:?}"));
             let snapshot = case.snapshot().unwrap_or_else(|error| panic!("{path}: {error:?}"));
-            let steps =
-                if case.action == Action::Disrupt { planner::CONSOLIDATE } else { planner::PROVISION };
+            let steps = if case.action == Action::Disrupt { planner::DISRUPT } else { planner::PROVISION };
             let plan = planner::decide(&snapshot, steps);
             let faults = match case.action {
                 Action::Disrupt => model::audit_disruption(&plan, &snapshot),

@@ -51,7 +51,7 @@ pub fn run(args: &DisruptArgs, out: &mut Out) -> miette::Result<ExitCode> {
         return Err(DryRunOnly.into());
     }
     let (snapshot, notes) = args.world.observe()?;
-    let mut plan = planner::decide(&snapshot, planner::CONSOLIDATE);
+    let mut plan = planner::decide(&snapshot, planner::DISRUPT);
     plan.notes.splice(0..0, notes);
     match args.output {
         Format::Table => show::disrupt::show(out, &plan)?,

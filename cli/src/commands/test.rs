@@ -96,7 +96,7 @@ fn outcome(document: &Document) -> miette::Result<(String, Vec<Miss>)> {
     let case = Case::read(document)?;
     let snapshot = case.snapshot()?;
     let steps = match case.action {
-        Action::Disrupt => planner::CONSOLIDATE,
+        Action::Disrupt => planner::DISRUPT,
         Action::Provision | Action::Interrupt => planner::PROVISION,
     };
     let plan = planner::decide(&snapshot, steps);

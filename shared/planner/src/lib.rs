@@ -22,10 +22,8 @@ pub use lifecycle::{Wants, care, launch_group, sweep, wants};
 pub enum Step {
     /// Room for pending pods.
     Provision,
-    /// Nodes go that aren't needed, or not as they are.
+    /// Nodes go that aren't needed, not as they are, or whose pods can be had cheaper.
     Disrupt,
-    /// The same, and nodes whose pods can be had cheaper.
-    Consolidate,
     /// The same, but only of nodes that were closed to new pods before they were looked at.
     Confirm,
 }
@@ -36,16 +34,13 @@ impl Step {
         match self {
             Self::Provision => "provision",
             Self::Disrupt => "disrupt",
-            Self::Consolidate => "consolidate",
             Self::Confirm => "confirm",
         }
     }
 
     /// The step of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Provision, Self::Disrupt, Self::Consolidate, Self::Confirm]
-            .into_iter()
-            .find(|known| known.name() == name)
+        [Self::Provision, Self::Disrupt, Self::Confirm].into_iter().find(|known| known.name() == name)
     }
 }
 
@@ -53,9 +48,6 @@ impl Step {
 pub const PROVISION: &[Step] = &[Step::Provision];
 /// Only give nodes up.
 pub const DISRUPT: &[Step] = &[Step::Disrupt];
-/// Give nodes up, cheaper ways to hold their pods included. One decision is sound; taken again each minute it doesn't come
-/// to rest where pods are spread over zones, so the functions don't take it.
-pub const CONSOLIDATE: &[Step] = &[Step::Consolidate];
 /// Only give up nodes that are closed already.
 pub const CONFIRM: &[Step] = &[Step::Confirm];
 
@@ -65,8 +57,7 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
     for step in steps {
         match step {
             Step::Provision => provision::plan(snapshot, &mut plan),
-            Step::Disrupt => disruption::plan(snapshot, disruption::Of::Needless, &mut plan),
-            Step::Consolidate => disruption::plan(snapshot, disruption::Of::All, &mut plan),
+            Step::Disrupt => disruption::plan(snapshot, disruption::Of::All, &mut plan),
             Step::Confirm => disruption::plan(snapshot, disruption::Of::Closed, &mut plan),
         }
     }

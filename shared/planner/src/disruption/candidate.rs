@@ -41,6 +41,8 @@ pub(crate) struct Scene<'a> {
     /// Nodes that pods without a place are going to use.
     nominated: BTreeSet<String>,
     guards: Guards<'a>,
+    /// Only nodes that were closed to new pods are candidates.
+    closed: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -65,7 +67,13 @@ impl<'a> Scene<'a> {
             replacing: marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect(),
             nominated: promised.into_keys().collect(),
             guards: Guards::new(cluster),
+            closed: false,
         }
+    }
+
+    /// The same with no candidates but nodes that were closed to new pods.
+    pub fn closed_only(self) -> Self {
+        Self { closed: true, ..self }
     }
 
     pub fn node(&self, index: usize) -> &'a Node {
@@ -104,6 +112,9 @@ impl<'a> Scene<'a> {
         };
         if node.is_going() {
             return keep(KeepCode::Waiting, "it is on its way out already".to_owned());
+        }
+        if self.closed && node.disruption.mark.is_none() {
+            return keep(KeepCode::Waiting, "it was not closed to new pods".to_owned());
         }
         if self.replacing.contains(claim) {
             return keep(KeepCode::Waiting, "it is to take over from a node that goes".to_owned());

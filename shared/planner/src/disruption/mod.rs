@@ -34,8 +34,6 @@ const METHODS: [(Method, bool); 4] =
 pub(crate) enum Of {
     /// Any.
     All,
-    /// Any, but nothing is consolidated.
-    Needless,
     /// Those that are closed to new pods: nothing can have landed on them since.
     Closed,
 }
@@ -50,14 +48,9 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
     let mut all: Vec<Decided> = Vec::new();
     // Nodes that should go and can't.
     let mut urgent: BTreeSet<String> = BTreeSet::new();
-    // Consolidation is the last.
-    let methods = if of == Of::All { &METHODS[..] } else { &METHODS[..METHODS.len() - 1] };
-    for &(method, should) in methods {
-        let (mut decided, kept) = method(&Scene::new(&seen, plan));
-        if of == Of::Closed {
-            let is_closed = |node: &usize| snapshot.cluster.nodes[*node].disruption.mark.is_some();
-            decided.retain(|decided| decided.nodes.iter().all(is_closed));
-        }
+    for (method, should) in METHODS {
+        let scene = Scene::new(&seen, plan);
+        let (decided, kept) = method(&if of == Of::Closed { scene.closed_only() } else { scene });
         for kept in kept {
             // What keeps a node that should go says more than what keeps it as an empty one.
             if should && urgent.insert(kept.node.clone()) {
