@@ -30,6 +30,14 @@ pub(crate) enum Urgency {
     Eventual,
 }
 
+/// Nodes that pods without a place are going to use: one that has just come is empty until the scheduler binds to it what
+/// it was bought for. `plan` may say already where they go.
+pub(crate) fn nominated(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
+    let says_where = !(plan.nodes.is_empty() && plan.existing.is_empty() && plan.unschedulable.is_empty());
+    let promised = if says_where { plan.existing.clone() } else { provision::on_existing(snapshot) };
+    promised.into_keys().collect()
+}
+
 /// What all methods look at.
 pub(crate) struct Scene<'a> {
     pub snapshot: &'a Snapshot,
@@ -46,8 +54,8 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// `plan` may say already where pods without a place go.
-    pub fn new(snapshot: &'a Snapshot, plan: &Plan) -> Self {
+    /// `nominated` are nodes that pods without a place are going to use.
+    pub fn new(snapshot: &'a Snapshot, nominated: &BTreeSet<String>) -> Self {
         let cluster = &snapshot.cluster;
         let mut on: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, pod) in cluster.pods.iter().enumerate() {
@@ -55,17 +63,13 @@ impl<'a> Scene<'a> {
                 on.entry(node).or_default().push(index);
             }
         }
-        // A node that has just come is empty until the scheduler binds to it what it was bought for.
-        let says_where =
-            !(plan.nodes.is_empty() && plan.existing.is_empty() && plan.unschedulable.is_empty());
-        let promised = if says_where { plan.existing.clone() } else { provision::on_existing(snapshot) };
         let marks = cluster.nodes.iter().filter_map(|node| node.disruption.mark.as_ref());
         Self {
             snapshot,
             pools: cluster.pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
             on,
             replacing: marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect(),
-            nominated: promised.into_keys().collect(),
+            nominated: nominated.clone(),
             guards: Guards::new(cluster),
             closed: false,
         }

@@ -48,8 +48,9 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
     let mut all: Vec<Decided> = Vec::new();
     // Nodes that should go and can't.
     let mut urgent: BTreeSet<String> = BTreeSet::new();
+    let mut nominated = candidate::nominated(&seen, plan);
     for (method, should) in METHODS {
-        let scene = Scene::new(&seen, plan);
+        let scene = Scene::new(&seen, &nominated);
         let (decided, kept) = method(&if of == Of::Closed { scene.closed_only() } else { scene });
         for kept in kept {
             // What keeps a node that should go says more than what keeps it as an empty one.
@@ -61,6 +62,9 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         }
         for node in decided.iter().flat_map(|decided| &decided.nodes) {
             seen.to_mut().cluster.nodes[*node].deleting = true;
+        }
+        if !decided.is_empty() {
+            nominated = candidate::nominated(&seen, plan);
         }
         all.extend(decided);
     }
@@ -78,7 +82,7 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         }
     };
     leave_marks_off(&mut effects);
-    let scene = Scene::new(&seen, plan);
+    let scene = Scene::new(&seen, &nominated);
     for (index, node) in seen.cluster.nodes.iter().enumerate() {
         if !node.deleting && !stay.contains_key(&node.name) {
             let kept = at_rest(&scene, index, node);

@@ -8,6 +8,9 @@ use super::Weights;
 use crate::disruption::candidate::Candidate;
 use crate::provision::{Bin, Ground, Moves, Terms};
 
+/// Seconds.
+const HOUR: f64 = 3600.0;
+
 /// Nodes that share replacements, and those replacements.
 pub(super) struct Command {
     /// Places in the list of candidates.
@@ -18,6 +21,8 @@ pub(super) struct Command {
     pub after: MicroUsd,
     /// What moving the pods costs.
     pub cost: f64,
+    /// For how long the saving is likely to last, in hours.
+    pub lasts: f64,
 }
 
 impl Command {
@@ -27,7 +32,13 @@ impl Command {
 }
 
 /// Splits what goes into commands: nodes whose pods meet on a new node go together, all others by themselves.
-pub(super) fn commands(candidates: &[Candidate], going: &[usize], moves: &Moves) -> Vec<Command> {
+pub(super) fn commands(
+    snapshot: &Snapshot,
+    candidates: &[Candidate],
+    going: &[usize],
+    moves: &Moves,
+    weights: &Weights,
+) -> Vec<Command> {
     let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
     for (place, &member) in going.iter().enumerate() {
         owner.extend(candidates[member].pods.iter().map(|&pod| (pod, place)));
@@ -52,6 +63,7 @@ pub(super) fn commands(candidates: &[Candidate], going: &[usize], moves: &Moves)
             before: MicroUsd::ZERO,
             after: MicroUsd::ZERO,
             cost: 0.0,
+            lasts: 0.0,
         });
         command.members.push(member);
         command.before = command.before.plus(candidates[member].price);
@@ -64,7 +76,26 @@ pub(super) fn commands(candidates: &[Candidate], going: &[usize], moves: &Moves)
             command.after = command.after.plus(bin.price);
         }
     }
-    by_root.into_values().collect()
+    let mut commands: Vec<Command> = by_root.into_values().collect();
+    for command in &mut commands {
+        let pods = command.members.iter().flat_map(|&member| &candidates[member].pods);
+        command.lasts = lasts(snapshot, pods, weights);
+    }
+    commands
+}
+
+/// For how long pods are likely to stay as they are: what has run for ten minutes may well end within the next ten, and
+/// a pod that has just been moved is not worth moving again.
+fn lasts<'a>(snapshot: &Snapshot, pods: impl Iterator<Item = &'a usize>, weights: &Weights) -> f64 {
+    let longest = weights.horizon.as_secs_f64();
+    let mut count = 0;
+    let mut sum = 0.0;
+    for &pod in pods {
+        let age = snapshot.now.duration_since(snapshot.cluster.pods[pod].created);
+        sum += age.as_secs_f64().clamp(0.0, longest);
+        count += 1;
+    }
+    if count == 0 { longest / HOUR } else { sum / f64::from(count) / HOUR }
 }
 
 fn find(root: &mut [usize], mut place: usize) -> usize {
@@ -77,19 +108,22 @@ fn find(root: &mut [usize], mut place: usize) -> usize {
 
 /// Whether a command saves enough for what it costs.
 pub(super) fn saves_enough(command: &Command, weights: &Weights) -> bool {
-    enough(command.before, command.after, command.cost, weights)
+    enough(command.before, command.after, command.cost, command.lasts, weights)
 }
 
 /// Whether `after` is little enough to give up a node for.
 pub(super) fn worth_while(candidate: &Candidate, after: MicroUsd, weights: &Weights) -> bool {
-    enough(candidate.price, after, 0.0, weights)
+    enough(candidate.price, after, 0.0, weights.horizon.as_secs_f64() / HOUR, weights)
 }
 
-fn enough(before: MicroUsd, after: MicroUsd, cost: f64, weights: &Weights) -> bool {
+/// `lasts` is in hours. What is saved meanwhile pays for the pods that move, and for the time in which both old and new
+/// nodes are there.
+fn enough(before: MicroUsd, after: MicroUsd, cost: f64, lasts: f64, weights: &Weights) -> bool {
     let saved = before.0.saturating_sub(after.0);
-    let for_pods = (weights.least_saving_per_pod.0 as f64 * cost).ceil() as u64;
     let least = if after == MicroUsd::ZERO { 0 } else { before.0 / 1000 * weights.least_saving };
-    saved > 0 && saved >= least.max(for_pods)
+    let for_pods = weights.price_of_a_move.0 as f64 * cost;
+    let twice = after.0 as f64 * weights.overlap.as_secs_f64() / HOUR;
+    saved > 0 && saved >= least && saved as f64 * lasts >= for_pods + twice
 }
 
 /// Holds a command's new nodes to prices that together stay below what goes; false if they cannot be had so.

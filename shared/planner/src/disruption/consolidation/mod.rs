@@ -12,9 +12,10 @@ mod search;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use model::{DisruptionReason, Kept, MicroUsd, NodeClaimDraft, ObjectName, Plan, PlannedNode, Snapshot};
 
-use super::candidate::{Candidate, Scene};
+use super::candidate::{self, Candidate, Scene};
 use super::command::{self, Decided};
 
 /// How consolidation is weighed.
@@ -22,8 +23,12 @@ use super::command::{self, Decided};
 pub struct Weights {
     /// The least saving, in thousandths of the price of what is replaced. Without it a cluster would never come to rest.
     pub least_saving: u64,
-    /// The least saving an hour for each pod of ordinary importance that moves.
-    pub least_saving_per_pod: MicroUsd,
+    /// What it is worth not to move a pod of ordinary importance.
+    pub price_of_a_move: MicroUsd,
+    /// For how long a saving counts at most; for less where the pods are younger.
+    pub horizon: SignedDuration,
+    /// For how long a node and what replaces it are both paid for.
+    pub overlap: SignedDuration,
     /// How many types must be cheaper before one Spot node replaces another; as many are listed.
     pub spot_types: usize,
     /// How much work one call may do: a pod placed or a node looked at is one.
@@ -32,7 +37,14 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { least_saving: 30, least_saving_per_pod: MicroUsd(500), spot_types: 15, work: 2_000_000 }
+        Self {
+            least_saving: 30,
+            price_of_a_move: MicroUsd(500),
+            horizon: SignedDuration::from_hours(1),
+            overlap: SignedDuration::from_mins(2),
+            spot_types: 15,
+            work: 2_000_000,
+        }
     }
 }
 
@@ -62,7 +74,7 @@ pub struct Sweep {
 
 /// Decides which of the nodes that may go do. `cursor` is where the last call stopped, if it did.
 pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
-    let scene = Scene::new(snapshot, &Plan::default());
+    let scene = Scene::new(snapshot, &candidate::nominated(snapshot, &Plan::default()));
     search::sweep(&scene, eligible::eligible(&scene), weights, cursor)
 }
 

@@ -47,6 +47,9 @@ pub(super) fn sweep(
     weights: &Weights,
     cursor: Option<&str>,
 ) -> Sweep {
+    if candidates.is_empty() {
+        return Sweep::default();
+    }
     let snapshot = scene.snapshot;
     let limits = scene.limits(Some(BudgetReason::Underutilized));
     let nodes = &snapshot.cluster.nodes;
@@ -193,7 +196,7 @@ impl Search<'_, '_> {
                 set.retain(stays);
                 continue;
             }
-            let commands = judge::commands(&self.candidates, &set, &moves);
+            let commands = judge::commands(self.snapshot, &self.candidates, &set, &moves, self.weights);
             let mut out = BTreeSet::new();
             for command in &commands {
                 let good = judge::saves_enough(command, self.weights)
