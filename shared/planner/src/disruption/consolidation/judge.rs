@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{CapacityType, MicroUsd, Snapshot, labels};
+use model::{CapacityType, ConsolidationPolicy, MicroUsd, Snapshot, labels};
 
 use super::Weights;
-use crate::disruption::candidate::Candidate;
-use crate::provision::{Bin, Ground, Moves, Terms};
+use crate::disruption::candidate::{Candidate, Scene, eviction_cost};
+use crate::provision::{self, Bin, Ground, Moves, Terms};
 
+/// Karpenter's least ratio of the share of a pool's price that is saved to the share of its disruption.
+const LEAST_SCORE: f64 = 0.5;
 /// Seconds.
 const HOUR: f64 = 3600.0;
 
@@ -124,6 +126,52 @@ fn enough(before: MicroUsd, after: MicroUsd, cost: f64, lasts: f64, weights: &We
     let for_pods = weights.price_of_a_move.0 as f64 * cost;
     let twice = after.0 as f64 * weights.overlap.as_secs_f64() / HOUR;
     saved > 0 && saved >= least && saved as f64 * lasts >= for_pods + twice
+}
+
+/// What a pool with the policy Balanced has in all: its price, and what moving everything would cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    price: MicroUsd,
+    cost: f64,
+}
+
+/// Pools that want a saving in proportion to the disruption.
+pub(super) struct Balance<'a>(BTreeMap<&'a str, Whole>);
+
+impl<'a> Balance<'a> {
+    pub fn new(scene: &Scene<'a>) -> Self {
+        let mut wholes: BTreeMap<&str, Whole> = BTreeMap::new();
+        for node in scene.snapshot.cluster.nodes.iter().filter(|node| node.claim.is_some()) {
+            let pool = scene.pool(node);
+            let Some(pool) = pool.filter(|pool| pool.disruption.policy == ConsolidationPolicy::Balanced)
+            else {
+                continue;
+            };
+            let whole = wholes.entry(pool.name.as_str()).or_default();
+            let fee = scene.snapshot.settings.fee_per_node;
+            whole.price = whole.price.plus(provision::node_price(scene.snapshot, pool, node)).plus(fee);
+            let pods = scene.movable(node).map(|pod| eviction_cost(scene.pod(pod)).max(0.0));
+            whole.cost += 1.0 + pods.sum::<f64>();
+        }
+        Self(wholes)
+    }
+
+    /// Whether each such pool saves a share of its price that is at least half the share of its pods that move. Of a
+    /// command over several pools each saves by its part of the price.
+    pub fn approves(&self, snapshot: &Snapshot, candidates: &[Candidate], command: &Command) -> bool {
+        self.0.iter().all(|(pool, whole)| {
+            let own = command.members.iter().map(|&member| &candidates[member]);
+            let own = own.filter(|own| snapshot.cluster.nodes[own.node].pool() == Some(*pool));
+            let (price, cost) = own.fold((0.0, 0.0), |(price, cost), candidate| {
+                (price + candidate.price.0 as f64, cost + 1.0 + candidate.cost)
+            });
+            if price == 0.0 {
+                return true;
+            }
+            let saved = command.saved().0 as f64 * price / command.before.0.max(1) as f64;
+            saved / whole.price.0.max(1) as f64 >= LEAST_SCORE * cost / whole.cost.max(1.0)
+        })
+    }
 }
 
 /// Holds a command's new nodes to prices that together stay below what goes; false if they cannot be had so.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{BudgetReason, Effect, NodeClaimDraft, Snapshot};
 use solver::BitSet;
 
-use super::judge::{self, Command};
+use super::judge::{self, Balance, Command};
 use super::{Consolidation, Sweep, Weights};
 use crate::disruption::candidate::{Candidate, Limits, Scene};
 use crate::provision::{Bin, Ground, Moves, Values};
@@ -27,6 +27,7 @@ struct Search<'a, 's> {
     candidates: Vec<Candidate>,
     limits: Limits,
     weights: &'s Weights,
+    balance: Balance<'a>,
     /// Nodes that stay but take no pods.
     closed: BitSet,
     spent: u64,
@@ -71,7 +72,17 @@ pub(super) fn sweep(
         })
         .collect();
     let closed = closed(snapshot);
-    let mut search = Search { snapshot, ground, values, candidates, limits, weights, closed, spent: 0 };
+    let mut search = Search {
+        snapshot,
+        ground,
+        values,
+        candidates,
+        limits,
+        weights,
+        balance: Balance::new(scene),
+        closed,
+        spent: 0,
+    };
     search.run(&worths, cursor)
 }
 
@@ -104,7 +115,7 @@ impl Search<'_, '_> {
         let mut closed = self.closed.clone();
         going.iter().for_each(|&place| closed.insert(self.candidates[place].node));
         let set = self.within_limits(&order);
-        if let Some(consolidations) = self.attempt(set, &closed) {
+        if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
             return Sweep { consolidations, cursor: None };
         }
         self.windows(worths, cursor)
@@ -122,7 +133,7 @@ impl Search<'_, '_> {
         if start == 0 {
             for size in WINDOWS.into_iter().filter(|size| *size <= order.len()) {
                 let set = self.within_limits(&order[..size]);
-                if let Some(consolidations) = self.attempt(set, &closed) {
+                if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
                     return Sweep { consolidations, cursor: None };
                 }
             }
@@ -175,6 +186,48 @@ impl Search<'_, '_> {
         order.iter().copied().filter(|place| allowed(place)).collect()
     }
 
+    /// What comes of taking `set` out. A node that would be replaced by one as dear as itself is spared, and takes pods of
+    /// the others, unless that saves less than it moves.
+    fn attempt_sparingly(&mut self, set: Vec<usize>, closed: &BitSet) -> Option<Vec<Consolidation>> {
+        let first = self.attempt(set.clone(), closed)?;
+        let spared = self.as_cheap_as_new(&set, &first);
+        if spared.is_empty() {
+            return Some(first);
+        }
+        let mut open = closed.clone();
+        spared.iter().for_each(|&place| open.remove(self.candidates[place].node));
+        let rest = set.into_iter().filter(|place| !spared.contains(place)).collect();
+        let second = self.attempt(rest, &open).unwrap_or_default();
+        let worth = |all: &[Consolidation]| {
+            let saved: u64 = all.iter().map(|one| one.saved.0).sum();
+            let moved: usize = all.iter().map(|one| one.pods_moved).sum();
+            saved as f64 - moved as f64 * self.weights.price_of_a_move.0 as f64
+        };
+        Some(if worth(&second) >= worth(&first) { second } else { first })
+    }
+
+    /// Of nodes that go, those that cost no more than a new one of the same command, one for each; those with most pods.
+    fn as_cheap_as_new(&self, set: &[usize], found: &[Consolidation]) -> BTreeSet<usize> {
+        let name = |place: usize| self.snapshot.cluster.nodes[self.candidates[place].node].name.as_str();
+        let by_name: BTreeMap<&str, usize> = set.iter().map(|&place| (name(place), place)).collect();
+        let mut spared = BTreeSet::new();
+        for one in found {
+            let members = one.nodes.iter().filter_map(|node| by_name.get(node.as_str()).copied());
+            let mut members: Vec<usize> = members.collect();
+            members.sort_by(|&a, &b| {
+                self.candidates[b].cost.total_cmp(&self.candidates[a].cost).then(a.cmp(&b))
+            });
+            for (node, _) in &one.replacements {
+                let new = node.price.plus(self.snapshot.settings.fee_per_node);
+                let as_cheap = |place: &usize| self.candidates[*place].price <= new;
+                if let Some(at) = members.iter().position(as_cheap) {
+                    spared.insert(members.remove(at));
+                }
+            }
+        }
+        spared
+    }
+
     /// What comes of taking `set` out, if enough of it is worth doing.
     fn attempt(&mut self, mut set: Vec<usize>, closed: &BitSet) -> Option<Vec<Consolidation>> {
         for _ in 0..RETRIES {
@@ -200,6 +253,7 @@ impl Search<'_, '_> {
             let mut out = BTreeSet::new();
             for command in &commands {
                 let good = judge::saves_enough(command, self.weights)
+                    && self.balance.approves(self.snapshot, &self.candidates, command)
                     && judge::hold(
                         self.snapshot,
                         &self.ground,
