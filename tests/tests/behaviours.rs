@@ -10,7 +10,7 @@ mod tests {
     use super::repo::{files, read, root};
 
     /// How many behaviours each group has.
-    const GROUPS: [(&str, usize); 31] = [
+    const GROUPS: [(&str, usize); 35] = [
         ("API", 28),
         ("REQ", 18),
         ("PROV", 19),
@@ -42,6 +42,10 @@ mod tests {
         ("COST", 1),
         ("EMPTY", 6),
         ("DRIFT", 6),
+        ("CONS", 24),
+        ("VAL", 3),
+        ("QUEUE", 6),
+        ("BAL", 6),
         ("FIELD", 14),
     ];
 

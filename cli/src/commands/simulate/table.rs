@@ -146,8 +146,7 @@ fn bill(out: &mut Out, report: &Report) -> miette::Result<()> {
         dollars(report.peak_price, 2),
         dollars(report.always_on_peak, 2),
     );
-    paragraph(out, 0, &text)?;
-    paragraph(out, 0, "Nodes go only once they are empty: moving pods to save more is not part of it yet.")
+    paragraph(out, 0, &text)
 }
 
 fn pods(out: &mut Out, report: &Report) -> miette::Result<()> {
