@@ -84,6 +84,8 @@ pub fn half_empty(half: Half, types: &Arc<Vec<InstanceType>>) -> Snapshot {
                 room[at].subtract(&pod.spec.requests);
                 pod.node = Some(snapshot.cluster.nodes[at].name.clone());
                 (pod.phase, pod.unschedulable) = (Phase::Running, false);
+                // It has run long enough to be worth moving.
+                pod.created = snapshot.now - SignedDuration::from_hours(24);
                 break;
             }
         }

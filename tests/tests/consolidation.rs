@@ -34,8 +34,11 @@ mod tests {
         };
         place(&mut snapshot, &plan);
         let mut turn = 0;
-        snapshot.cluster.pods.retain(|pod| {
+        let now = snapshot.now;
+        snapshot.cluster.pods.retain_mut(|pod| {
             turn += 1;
+            // It has run long enough to be worth moving.
+            pod.created = now - SignedDuration::from_hours(24);
             pod.node.is_some() && turn % leaves != 0
         });
         for pool in &mut snapshot.cluster.pools {

@@ -4,7 +4,7 @@ mod kit;
 
 use jiff::SignedDuration;
 use kit::{jobs, mixed, pool, scenario, spec, steps, workload};
-use model::{Budget, CapacityType, Code, MicroUsd, Phase, Requirement, labels};
+use model::{Budget, CapacityType, Code, ConsolidationPolicy, MicroUsd, Phase, Requirement, labels};
 use simulation::{MoveKind, Report, World, run};
 
 #[track_caller]
@@ -23,8 +23,12 @@ fn equal_seeds_give_equal_reports_and_others_do_not() {
 
 #[test]
 fn no_pod_is_lost_and_every_pod_gets_a_node() {
+    let mut scenario = mixed();
+    for pool in &mut scenario.snapshot.cluster.pools {
+        pool.disruption.policy = ConsolidationPolicy::WhenEmpty;
+    }
     for seed in 0..8 {
-        let report = simulate(&mixed(), seed);
+        let report = simulate(&scenario, seed);
         let accounted = report.pods_finished
             + report.pods_scaled_down
             + report.pods_evicted
@@ -45,6 +49,18 @@ fn no_pod_is_lost_and_every_pod_gets_a_node() {
         // Batch window, launch, registration and initialization.
         assert!((28_000..80_000).contains(&report.waits.p50_ms), "seed {seed}: {:?}", report.waits);
     }
+}
+
+#[test]
+fn pods_that_are_moved_to_save_are_not_lost() {
+    let mut moved = 0;
+    for seed in 0..8 {
+        let report = simulate(&mixed(), seed);
+        let there = (report.pods_finished, report.pods_running, report.pods_pending);
+        assert_eq!((report.pods_created - report.pods_evicted, there), (32, (12, 6, 0)), "seed {seed}");
+        moved += report.pods_evicted;
+    }
+    assert!(moved > 0, "something was moved");
 }
 
 #[test]
