@@ -218,8 +218,7 @@ impl Search<'_, '_> {
                 self.candidates[b].cost.total_cmp(&self.candidates[a].cost).then(a.cmp(&b))
             });
             for (node, _) in &one.replacements {
-                let new = node.price.plus(self.snapshot.settings.fee_per_node);
-                let as_cheap = |place: &usize| self.candidates[*place].price <= new;
+                let as_cheap = |place: &usize| self.candidates[*place].price <= node.price;
                 if let Some(at) = members.iter().position(as_cheap) {
                     spared.insert(members.remove(at));
                 }
