@@ -30,10 +30,7 @@ mod tests {
             let snapshot = case.snapshot().unwrap_or_else(|error| panic!("{path}: {error:?}"));
             let steps = if case.action == Action::Disrupt { planner::DISRUPT } else { planner::PROVISION };
             let plan = planner::decide(&snapshot, steps);
-            let faults = match case.action {
-                Action::Disrupt => model::audit_disruption(&plan, &snapshot),
-                Action::Provision | Action::Interrupt => model::audit(&plan, &snapshot),
-            };
+            let faults = planner::objections(&plan, &snapshot, steps);
             let found = case.check(&plan).into_iter().map(|miss| miss.0).chain(faults);
             misses.extend(found.map(|miss| format!("{path}: {}: {miss}", case.name)));
             run += 1;

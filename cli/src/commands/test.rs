@@ -102,10 +102,7 @@ fn outcome(document: &Document) -> miette::Result<(String, Vec<Miss>)> {
     let plan = planner::decide(&snapshot, steps);
     let mut misses = case.check(&plan);
     // A plan that meets the case but breaks a rule is no good plan.
-    let faults = match case.action {
-        Action::Disrupt => model::audit_disruption(&plan, &snapshot),
-        Action::Provision | Action::Interrupt => model::audit(&plan, &snapshot),
-    };
+    let faults = planner::objections(&plan, &snapshot, steps);
     misses.extend(faults.into_iter().map(|fault| Miss(format!("audit: {fault}"))));
     Ok((case.name, misses))
 }

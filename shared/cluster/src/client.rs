@@ -58,6 +58,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) path: &'a str,
     pub(crate) body: Option<(&'static str, Vec<u8>)>,
     pub(crate) accept: &'static str,
+    /// Whether the answer may come compressed.
+    compressed: bool,
     /// What for, as errors tell it.
     pub(crate) what: &'a str,
 }
@@ -72,7 +74,12 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 impl<'a> Ask<'a> {
     pub(crate) fn get(path: &'a str, what: &'a str) -> Self {
-        Self { method: Method::GET, path, body: None, accept: JSON, what }
+        Self { method: Method::GET, path, body: None, accept: JSON, compressed: true, what }
+    }
+
+    /// For an answer that is read as it comes: if it were compressed, each line would have to be decompressed by itself.
+    fn stream(path: &'a str, what: &'a str) -> Self {
+        Self { compressed: false, ..Self::get(path, what) }
     }
 
     pub(crate) fn metadata(path: &'a str, what: &'a str) -> Self {
@@ -90,12 +97,15 @@ impl<'a> Ask<'a> {
         body: &Value,
         what: &'a str,
     ) -> Self {
-        Self { method, path, body: Some((kind, body.to_string().into_bytes())), accept: JSON, what }
+        Self { method, body: Some((kind, body.to_string().into_bytes())), ..Self::get(path, what) }
     }
 
     fn request(&self) -> Result<Request<Body>, http::Error> {
-        let request =
+        let mut request =
             Request::builder().method(self.method.clone()).uri(self.path).header(ACCEPT, self.accept);
+        if !self.compressed {
+            request = request.header(ACCEPT_ENCODING, "identity");
+        }
         match &self.body {
             None => request.body(Body::empty()),
             Some((kind, body)) => request.header(CONTENT_TYPE, *kind).body(Body::from(body.clone())),
@@ -251,7 +261,6 @@ impl Cluster {
     /// Asks, and asks again where that may help: the server is busy, is being replaced, or did not answer.
     pub(crate) async fn ask(&self, ask: &Ask<'_>) -> Result<Answer, ClusterError> {
         let mut wait = FIRST_WAIT;
-        let mut renewed = false;
         for attempt in 1.. {
             let last = attempt >= ATTEMPTS;
             let (answer, asked_wait) = match self.once(ask).await {
@@ -263,14 +272,6 @@ impl Cluster {
                     continue;
                 }
             };
-            if answer.status == StatusCode::UNAUTHORIZED
-                && !renewed
-                && let Some(tokens) = &self.inner.tokens
-            {
-                renewed = true;
-                tokens.forget().await;
-                continue;
-            }
             if last || !worth_another(&answer) || asked_wait.is_some_and(|asked| asked > LONGEST_WAIT) {
                 return Ok(answer);
             }
@@ -281,9 +282,8 @@ impl Cluster {
     }
 
     async fn once(&self, ask: &Ask<'_>) -> Result<(Answer, Option<Duration>), ClusterError> {
-        let request = ask.request().map_err(|error| self.transport(ask.what, error.into()))?;
         let answered = async {
-            let response = self.send(request, ask.what).await?;
+            let response = self.send(ask).await?;
             let (parts, body) = response.into_parts();
             let body = body.collect().await.map_err(|error| self.transport(ask.what, error.into()))?;
             let seconds = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -300,36 +300,36 @@ impl Cluster {
         path: &str,
         what: &str,
     ) -> Result<(StatusCode, impl Stream<Item = Result<Bytes, Cause>> + Send + use<>), ClusterError> {
-        let mut response = self.open_once(path, what).await?;
-        if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(tokens) = &self.inner.tokens
-        {
-            tokens.forget().await;
-            response = self.open_once(path, what).await?;
-        }
+        let ask = Ask::stream(path, what);
+        let timeout = || ClusterError::Timeout { what: what.to_owned(), seconds: PATIENCE.as_secs() };
+        let response = tokio::time::timeout(PATIENCE, self.send(&ask)).await.map_err(|_| timeout())??;
         let (parts, body) = response.into_parts();
         let chunks = futures_util::TryStreamExt::map_err(body.into_data_stream(), Cause::from);
         Ok((parts.status, chunks))
     }
 
-    async fn open_once(&self, path: &str, what: &str) -> Result<Response<Body>, ClusterError> {
-        let mut request =
-            Ask::get(path, what).request().map_err(|error| self.transport(what, error.into()))?;
-        // A compressed stream would have to be decompressed event by event.
-        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let timeout = || ClusterError::Timeout { what: what.to_owned(), seconds: PATIENCE.as_secs() };
-        tokio::time::timeout(PATIENCE, self.send(request, what)).await.map_err(|_| timeout())?
+    /// Sends, with a new token if the one at hand is not taken.
+    async fn send(&self, ask: &Ask<'_>) -> Result<Response<Body>, ClusterError> {
+        let response = self.send_once(ask).await?;
+        match &self.inner.tokens {
+            Some(tokens) if response.status() == StatusCode::UNAUTHORIZED => {
+                tokens.forget().await;
+                self.send_once(ask).await
+            }
+            _ => Ok(response),
+        }
     }
 
-    async fn send(&self, mut request: Request<Body>, what: &str) -> Result<Response<Body>, ClusterError> {
+    async fn send_once(&self, ask: &Ask<'_>) -> Result<Response<Body>, ClusterError> {
+        let mut request = ask.request().map_err(|error| self.transport(ask.what, error.into()))?;
         if let Some(tokens) = &self.inner.tokens {
             let token = tokens.token(self.now()).await?;
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
-                .map_err(|error| self.transport(what, error.into()))?;
+                .map_err(|error| self.transport(ask.what, error.into()))?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        self.inner.client.send(request).await.map_err(|error| self.transport(what, error.into()))
+        self.inner.client.send(request).await.map_err(|error| self.transport(ask.what, error.into()))
     }
 
     fn transport(&self, what: &str, source: Cause) -> ClusterError {

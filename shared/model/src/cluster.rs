@@ -75,7 +75,12 @@ pub struct Node {
 impl Node {
     /// Whether it is on its way out: asked to go, or to go once its replacements are ready.
     pub fn is_going(&self) -> bool {
-        self.deleting || self.disruption.mark.as_ref().is_some_and(|mark| !mark.replaced_by.is_empty())
+        self.deleting || !self.replaced_by().is_empty()
+    }
+
+    /// The NodeClaims that are to take over from it.
+    pub fn replaced_by(&self) -> &[String] {
+        self.disruption.mark.as_ref().map_or(&[], |mark| &mark.replaced_by)
     }
 
     /// The pool it belongs to.

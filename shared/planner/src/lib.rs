@@ -4,6 +4,8 @@
 
 mod disruption;
 mod interruption;
+#[cfg(test)]
+mod kit;
 mod lifecycle;
 mod peace;
 mod pods;
@@ -62,6 +64,16 @@ pub fn decide(snapshot: &Snapshot, steps: &[Step]) -> Plan {
         }
     }
     plan
+}
+
+/// What is wrong with a plan that `decide` came to by these steps; empty if nothing is. Without making room, pods that have
+/// none are another plan's to place or explain.
+pub fn objections(plan: &Plan, snapshot: &Snapshot, steps: &[Step]) -> Vec<String> {
+    if steps.contains(&Step::Provision) {
+        model::audit(plan, snapshot)
+    } else {
+        model::audit_disruption(plan, snapshot)
+    }
 }
 
 /// What closes the nodes that a plan gives up to new pods, before they are looked at once more: what lands on a node in

@@ -17,7 +17,7 @@ impl World {
         let snapshot = self.observe(name).await?;
         let plan = planner::decide(&snapshot, planner::DISRUPT);
         let closing = planner::closing(&plan);
-        if closing.is_empty() || !model::audit_disruption(&plan, &snapshot).is_empty() {
+        if closing.is_empty() || !planner::objections(&plan, &snapshot, planner::DISRUPT).is_empty() {
             return self.carry_out(name, "disruption", planner::DISRUPT, snapshot, plan).await;
         }
         self.act(name, &closing).await?.check()?;

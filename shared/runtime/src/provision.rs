@@ -79,11 +79,7 @@ impl World {
         snapshot: Snapshot,
         plan: Plan,
     ) -> Result<(), RunError> {
-        let judge = match steps.contains(&planner::Step::Provision) {
-            true => model::audit,
-            false => model::audit_disruption,
-        };
-        let objections = judge(&plan, &snapshot);
+        let objections = planner::objections(&plan, &snapshot, steps);
         let acted = if objections.is_empty() {
             let acted = self.act(name, &plan.effects).await?;
             self.hand_over(name, &plan).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Effect, ObjectName, Plan, Reason, audit, audit_disruption};
+use model::{Effect, ObjectName, Plan, Reason};
 
 use crate::world::{Event, World};
 
@@ -79,7 +79,7 @@ impl World {
             return;
         }
         let plan = planner::decide(&self.snapshot, planner::PROVISION);
-        self.judge(audit(&plan, &self.snapshot));
+        self.judge(planner::objections(&plan, &self.snapshot, planner::PROVISION));
         let refused = plan.unschedulable.iter();
         self.observer.refusals =
             refused.map(|refused| (refused.pod.clone(), refused.reason.clone())).collect();
@@ -88,7 +88,7 @@ impl World {
 
     fn disrupt(&mut self) {
         let plan = planner::decide(&self.snapshot, planner::DISRUPT);
-        self.judge(audit_disruption(&plan, &self.snapshot));
+        self.judge(planner::objections(&plan, &self.snapshot, planner::DISRUPT));
         self.act(&plan);
     }
 

@@ -18,9 +18,7 @@ pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: Option<Bud
         })
     };
     // While both are there, a node and what takes over from it are one.
-    let marks = of_pool().filter_map(|node| node.disruption.mark.as_ref());
-    let replacing: BTreeSet<&str> =
-        marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect();
+    let replacing: BTreeSet<&str> = of_pool().flat_map(Node::replaced_by).map(String::as_str).collect();
     let replaces = |node: &&Node| node.claim.as_deref().is_some_and(|claim| replacing.contains(claim));
     let all = of_pool().filter(|node| !replaces(node)).count();
     let going = of_pool().filter(|node| node.is_going() || node.disruption.not_ready).count();

@@ -47,7 +47,7 @@ pub(crate) struct Scene<'a> {
     /// NodeClaims that are to take over from nodes that go.
     replacing: BTreeSet<&'a str>,
     /// Nodes that pods without a place are going to use.
-    nominated: BTreeSet<String>,
+    nominated: &'a BTreeSet<String>,
     guards: Guards<'a>,
     /// Only nodes that were closed to new pods are candidates.
     closed: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// `nominated` are nodes that pods without a place are going to use.
-    pub fn new(snapshot: &'a Snapshot, nominated: &BTreeSet<String>) -> Self {
+    pub fn new(snapshot: &'a Snapshot, nominated: &'a BTreeSet<String>) -> Self {
         let cluster = &snapshot.cluster;
         let mut on: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, pod) in cluster.pods.iter().enumerate() {
@@ -63,13 +63,12 @@ impl<'a> Scene<'a> {
                 on.entry(node).or_default().push(index);
             }
         }
-        let marks = cluster.nodes.iter().filter_map(|node| node.disruption.mark.as_ref());
         Self {
             snapshot,
             pools: cluster.pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
             on,
-            replacing: marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect(),
-            nominated: nominated.clone(),
+            replacing: cluster.nodes.iter().flat_map(Node::replaced_by).map(String::as_str).collect(),
+            nominated,
             guards: Guards::new(cluster),
             closed: false,
         }
@@ -105,6 +104,16 @@ impl<'a> Scene<'a> {
     /// Whether nothing on the node would be missed: a pod that its controller would sooner lose doesn't count.
     pub fn is_empty(&self, node: &Node) -> bool {
         self.movable(node).all(|pod| eviction_cost(self.pod(pod)) <= 0.0)
+    }
+
+    /// What the node costs an hour, with the fee.
+    pub fn price(&self, node: &Node, pool: &NodePool) -> MicroUsd {
+        provision::node_price(self.snapshot, pool, node).plus(self.snapshot.settings.fee_per_node)
+    }
+
+    /// What moving pods costs, in pods of ordinary importance.
+    pub fn cost(&self, pods: &[usize]) -> f64 {
+        pods.iter().map(|&pod| eviction_cost(self.pod(pod)).max(0.0)).sum()
     }
 
     /// The node as a candidate, or the first rule that keeps it. The rules come in Karpenter's order.
@@ -143,10 +152,8 @@ impl<'a> Scene<'a> {
             return keep(code, message);
         }
         let pods: Vec<usize> = self.movable(node).collect();
-        let cost = pods.iter().map(|&pod| eviction_cost(self.pod(pod)).max(0.0)).sum();
-        let price =
-            provision::node_price(self.snapshot, pool, node).plus(self.snapshot.settings.fee_per_node);
-        Ok(Candidate { node: index, pods, price, cost })
+        let cost = self.cost(&pods);
+        Ok(Candidate { node: index, pods, price: self.price(node, pool), cost })
     }
 
     /// What some pod of the node has against it.
@@ -299,29 +306,18 @@ pub(crate) fn left_alone(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> R
 mod tests {
     use std::sync::Arc;
 
-    use jiff::Timestamp;
-    use model::{ObjectName, Phase, PodFacts, PodSpec};
+    use model::{PodFacts, PodSpec};
 
     use super::*;
+    use crate::kit;
 
     #[test]
     fn cost_01_deletion_cost_and_priority_count_within_bounds() {
         let cost = |deletion_cost, priority| {
             eviction_cost(&Pod {
-                name: ObjectName::new("default", "p"),
-                uid: String::new(),
-                created: Timestamp::UNIX_EPOCH,
-                node: None,
-                phase: Phase::Running,
-                terminating: false,
-                unschedulable: false,
-                owner: None,
-                daemon: false,
-                mirror: false,
-                do_not_disrupt: None,
                 disruption: PodFacts { deletion_cost, ..PodFacts::default() },
-                volumes: Vec::new(),
                 spec: Arc::new(PodSpec { priority, ..PodSpec::default() }),
+                ..kit::pod("p")
             })
         };
         for (deletion, priority, expected) in [

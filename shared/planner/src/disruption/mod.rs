@@ -20,8 +20,6 @@ use model::{ConsolidationPolicy, Effect, EventKind, KeepCode, Kept, Node, Plan, 
 use candidate::Scene;
 use command::Decided;
 
-use crate::provision;
-
 /// A way to find nodes that go.
 type Method = fn(&Scene) -> (Vec<Decided>, Vec<Kept>);
 
@@ -96,12 +94,7 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         );
     }
     let ours = seen.cluster.nodes.iter().filter_map(|node| Some((node, scene.pool(node)?)));
-    plan.price_before = Some(
-        ours.map(|(node, pool)| {
-            provision::node_price(snapshot, pool, node).plus(snapshot.settings.fee_per_node)
-        })
-        .sum(),
-    );
+    plan.price_before = Some(ours.map(|(node, pool)| scene.price(node, pool)).sum());
     plan.disruptions = all.into_iter().map(|decided| decided.command).collect();
     plan.kept = stay.into_values().collect();
     for kept in &plan.kept {

@@ -45,9 +45,7 @@ impl<'a> Fleet<'a> {
         let mut sorted: Vec<(usize, &Node)> = snapshot.cluster.nodes.iter().enumerate().collect();
         sorted.sort_by(|(_, a), (_, b)| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(&b.name)));
         let staying = sorted.iter().map(|(_, node)| *node).filter(|node| !node.deleting);
-        let marks = staying.filter_map(|node| node.disruption.mark.as_ref());
-        let kept: BTreeSet<&str> =
-            marks.flat_map(|mark| mark.replaced_by.iter().map(String::as_str)).collect();
+        let kept: BTreeSet<&str> = staying.flat_map(Node::replaced_by).map(String::as_str).collect();
         let mut known = BTreeMap::new();
         let mut looks: Vec<Look> = Vec::new();
         let mut burdens: BTreeMap<(BTreeMap<&str, &str>, &[Taint]), Resources> = BTreeMap::new();

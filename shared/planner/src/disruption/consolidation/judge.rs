@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{CapacityType, ConsolidationPolicy, MicroUsd, Snapshot, labels};
 
 use super::Weights;
-use crate::disruption::candidate::{Candidate, Scene, eviction_cost};
-use crate::provision::{self, Bin, Ground, Moves, Terms};
+use crate::disruption::candidate::{Candidate, Scene};
+use crate::provision::{Bin, Ground, Moves, Terms};
 
 /// Karpenter's least ratio of the share of a pool's price that is saved to the share of its disruption.
 const LEAST_SCORE: f64 = 0.5;
@@ -23,8 +23,6 @@ pub(super) struct Command {
     pub after: MicroUsd,
     /// What moving the pods costs.
     pub cost: f64,
-    /// For how long the saving is likely to last, in hours.
-    pub lasts: f64,
 }
 
 impl Command {
@@ -34,13 +32,7 @@ impl Command {
 }
 
 /// Splits what goes into commands: nodes whose pods meet on a new node go together, all others by themselves.
-pub(super) fn commands(
-    snapshot: &Snapshot,
-    candidates: &[Candidate],
-    going: &[usize],
-    moves: &Moves,
-    weights: &Weights,
-) -> Vec<Command> {
+pub(super) fn commands(candidates: &[Candidate], going: &[usize], moves: &Moves) -> Vec<Command> {
     let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
     for (place, &member) in going.iter().enumerate() {
         owner.extend(candidates[member].pods.iter().map(|&pod| (pod, place)));
@@ -65,7 +57,6 @@ pub(super) fn commands(
             before: MicroUsd::ZERO,
             after: MicroUsd::ZERO,
             cost: 0.0,
-            lasts: 0.0,
         });
         command.members.push(member);
         command.before = command.before.plus(candidates[member].price);
@@ -78,15 +69,10 @@ pub(super) fn commands(
             command.after = command.after.plus(bin.price);
         }
     }
-    let mut commands: Vec<Command> = by_root.into_values().collect();
-    for command in &mut commands {
-        let pods = command.members.iter().flat_map(|&member| &candidates[member].pods);
-        command.lasts = lasts(snapshot, pods, weights);
-    }
-    commands
+    by_root.into_values().collect()
 }
 
-/// For how long pods are likely to stay as they are: what has run for ten minutes may well end within the next ten, and
+/// For how many hours pods are likely to stay as they are: what has run for ten minutes may well end within the next ten, and
 /// a pod that has just been moved is not worth moving again.
 fn lasts<'a>(snapshot: &Snapshot, pods: impl Iterator<Item = &'a usize>, weights: &Weights) -> f64 {
     let longest = weights.horizon.as_secs_f64();
@@ -109,8 +95,14 @@ fn find(root: &mut [usize], mut place: usize) -> usize {
 }
 
 /// Whether a command saves enough for what it costs.
-pub(super) fn saves_enough(command: &Command, weights: &Weights) -> bool {
-    enough(command.before, command.after, command.cost, command.lasts, weights)
+pub(super) fn saves_enough(
+    snapshot: &Snapshot,
+    candidates: &[Candidate],
+    command: &Command,
+    weights: &Weights,
+) -> bool {
+    let pods = command.members.iter().flat_map(|&member| &candidates[member].pods);
+    enough(command.before, command.after, command.cost, lasts(snapshot, pods, weights), weights)
 }
 
 /// Whether `after` is little enough to give up a node for.
@@ -148,10 +140,8 @@ impl<'a> Balance<'a> {
                 continue;
             };
             let whole = wholes.entry(pool.name.as_str()).or_default();
-            let fee = scene.snapshot.settings.fee_per_node;
-            whole.price = whole.price.plus(provision::node_price(scene.snapshot, pool, node)).plus(fee);
-            let pods = scene.movable(node).map(|pod| eviction_cost(scene.pod(pod)).max(0.0));
-            whole.cost += 1.0 + pods.sum::<f64>();
+            whole.price = whole.price.plus(scene.price(node, pool));
+            whole.cost += 1.0 + scene.cost(&scene.movable(node).collect::<Vec<_>>());
         }
         Self(wholes)
     }

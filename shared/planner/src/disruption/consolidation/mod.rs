@@ -74,7 +74,8 @@ pub struct Sweep {
 
 /// Decides which of the nodes that may go do. `cursor` is where the last call stopped, if it did.
 pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
-    let scene = Scene::new(snapshot, &candidate::nominated(snapshot, &Plan::default()));
+    let nominated = candidate::nominated(snapshot, &Plan::default());
+    let scene = Scene::new(snapshot, &nominated);
     search::sweep(&scene, eligible::eligible(&scene), weights, cursor)
 }
 

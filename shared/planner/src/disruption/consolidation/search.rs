@@ -248,10 +248,10 @@ impl Search<'_, '_> {
                 set.retain(stays);
                 continue;
             }
-            let commands = judge::commands(self.snapshot, &self.candidates, &set, &moves, self.weights);
+            let commands = judge::commands(&self.candidates, &set, &moves);
             let mut out = BTreeSet::new();
             for command in &commands {
-                let good = judge::saves_enough(command, self.weights)
+                let good = judge::saves_enough(self.snapshot, &self.candidates, command, self.weights)
                     && self.balance.approves(self.snapshot, &self.candidates, command)
                     && judge::hold(
                         self.snapshot,

@@ -14,6 +14,7 @@ use model::{
 };
 
 use crate::disruption::{Of, plan};
+use crate::kit;
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 
@@ -50,20 +51,12 @@ fn node(name: &str, kind: &str) -> Node {
 
 fn pod(node: &str) -> Pod {
     Pod {
-        name: ObjectName::new("default", "p"),
-        uid: "p".into(),
         created: ago(600),
         node: Some(node.into()),
         phase: Phase::Running,
-        terminating: false,
         unschedulable: false,
-        owner: None,
-        daemon: false,
-        mirror: false,
-        do_not_disrupt: None,
         disruption: PodFacts { started: Some(ago(600)), ..PodFacts::default() },
-        volumes: Vec::new(),
-        spec: Default::default(),
+        ..kit::pod("p")
     }
 }
 

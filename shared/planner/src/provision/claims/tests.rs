@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use model::{Catalogue, Cluster, MicroUsd, NodePool, ObjectName, Offering, Phase, Pod, PodSpec, Settings};
+use model::{Catalogue, Cluster, MicroUsd, NodePool, Offering, Pod, PodSpec, Settings};
 
 use super::*;
-use crate::{PROVISION, decide};
+use crate::{PROVISION, decide, kit};
 
 fn kind(name: &str, cpu: i64) -> InstanceType {
     let offering = |zone: &str| Offering {
@@ -40,22 +40,7 @@ fn pod(name: &str, cpu: i64, zone: Option<&str>) -> Pod {
         node_selector: zone.into_iter().collect(),
         ..PodSpec::default()
     };
-    Pod {
-        name: ObjectName::new("default", name),
-        uid: name.into(),
-        created: "2026-06-01T11:59:00Z".parse().unwrap(),
-        node: None,
-        phase: Phase::Pending,
-        terminating: false,
-        unschedulable: true,
-        owner: None,
-        daemon: false,
-        mirror: false,
-        do_not_disrupt: None,
-        disruption: Default::default(),
-        volumes: Vec::new(),
-        spec: Arc::new(spec),
-    }
+    Pod { spec: Arc::new(spec), ..kit::pod(name) }
 }
 
 fn snapshot(pods: Vec<Pod>) -> Snapshot {
