@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod crd;
+pub mod hash;
 pub mod lower;
 pub mod read;
 pub mod record;

@@ -102,9 +102,17 @@ impl Cloud {
         Ok(role.map(|role| role.role_name().to_owned()))
     }
 
-    /// Names of the profiles that were made for classes of the cluster.
-    pub async fn instance_profiles(&self, cluster: &str) -> Result<Vec<String>, CloudError> {
-        let path = cluster_path(self.region(), cluster);
+    /// Deletes the profiles that were made for a class, whatever roles it has had.
+    pub async fn delete_instance_profiles(&self, cluster: &str, class_uid: &str) -> Result<(), CloudError> {
+        for name in self.instance_profiles(cluster, class_uid).await? {
+            self.delete_instance_profile(&name).await?;
+        }
+        Ok(())
+    }
+
+    /// Names of the profiles that were made for a class.
+    async fn instance_profiles(&self, cluster: &str, class_uid: &str) -> Result<Vec<String>, CloudError> {
+        let path = format!("{}{class_uid}/", cluster_path(self.region(), cluster));
         let mut pages = self.iam.list_instance_profiles().path_prefix(path).into_paginator().send();
         let mut out = Vec::new();
         while let Some(page) = pages.next().await {

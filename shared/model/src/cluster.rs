@@ -162,9 +162,9 @@ pub struct NodePool {
     pub termination_grace_period: Option<SignedDuration>,
     /// When and how fast nodes may be given up.
     pub disruption: Disruption,
-    /// The hash of what its NodeClaims are made from, and the version of how that was made.
+    /// Hashes of what its NodeClaims are made from, by the version of how each was made.
     #[serde(default)]
-    pub hash: Option<(String, String)>,
+    pub hashes: BTreeMap<String, String>,
 }
 
 impl NodePool {

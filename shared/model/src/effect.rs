@@ -85,6 +85,20 @@ pub enum Effect {
         /// Tags to set if they are absent.
         tags: BTreeMap<String, String>,
     },
+    /// Delete launch templates: machines don't need theirs once they are started, and what is still wanted is made anew.
+    ForgetLaunchTemplates {
+        /// Only those of this class.
+        class: Option<String>,
+        /// Only those that are at least so old.
+        age: SignedDuration,
+    },
+    /// Let an EC2NodeClass vanish: delete the instance profiles that were made for it, then take the finalizer off.
+    ReleaseNodeClass {
+        /// The class.
+        class: String,
+        /// Its uid.
+        uid: String,
+    },
     /// Let a NodeClaim vanish: take the finalizer off.
     ReleaseNodeClaim {
         /// The NodeClaim.

@@ -68,6 +68,9 @@ pub const NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const NODECLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
 /// Annotation: how that hash was made.
 pub const NODECLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+/// How hashes are made here. Karpenter's are made otherwise and never compared with ours; whatever changes them needs
+/// another version, or all nodes drift.
+pub const HASH_VERSION: &str = "journeyman-1";
 /// Annotation of a pod: how much its controller would miss it.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// Annotation of a pool: what becomes of nodes whose Spot capacity is at risk.
@@ -82,6 +85,8 @@ pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 pub const UNREGISTERED: &str = "karpenter.sh/unregistered";
 /// Finalizer of NodeClaims and Nodes.
 pub const FINALIZER: &str = "karpenter.sh/termination";
+/// Finalizer of EC2NodeClasses.
+pub const CLASS_FINALIZER: &str = "karpenter.k8s.aws/termination";
 /// Tag of a machine: its NodeClaim.
 pub const NODECLAIM: &str = "karpenter.sh/nodeclaim";
 

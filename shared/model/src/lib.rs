@@ -42,7 +42,8 @@ pub use hash::Fnv1a;
 pub use interruption::{InterruptionSnapshot, Notice, NoticeKind};
 pub use lifecycle::{
     Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,
-    LaunchClass, LaunchFailure, LaunchFailureKind, LifecycleSnapshot, PlannedPod, SweepSnapshot,
+    LaunchClass, LaunchFailure, LaunchFailureKind, LeavingClass, LifecycleSnapshot, PlannedPod,
+    SweepSnapshot,
 };
 pub use money::MicroUsd;
 pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};

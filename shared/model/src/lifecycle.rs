@@ -144,6 +144,25 @@ pub struct SweepSnapshot {
     pub instances: Vec<Instance>,
     /// Whether the three lists are whole, to the last page: if not, that something is absent says nothing.
     pub complete: bool,
+    /// EC2NodeClasses that were asked to go.
+    #[serde(default)]
+    pub leaving: Vec<LeavingClass>,
+    /// Hashes of NodePools, made our way.
+    #[serde(default)]
+    pub pools: BTreeMap<String, String>,
+    /// Hashes of EC2NodeClasses, those that are written on them, made our way.
+    #[serde(default)]
+    pub classes: BTreeMap<String, String>,
+}
+
+/// An EC2NodeClass that was asked to go and is held.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeavingClass {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
 }
 
 /// A NodeClaim, as written.

@@ -17,7 +17,7 @@ use model::{Effect, Funnel, MarkOrder, ObjectName, Plan, Snapshot};
 
 pub use disruption::consolidation::{Consolidation, Sweep, Weights};
 pub use interruption::interrupt;
-pub use lifecycle::{Wants, care, launch_group, sweep, wants};
+pub use lifecycle::{Wants, care, launch_group, release, sweep, wants};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

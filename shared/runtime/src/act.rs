@@ -96,6 +96,10 @@ impl World {
             Effect::Terminate { provider_id } => plain(aws::terminate(cloud, provider_id).await),
             Effect::TagInstance { provider_id, tags } => plain(aws::tag(cloud, provider_id, tags).await),
             Effect::Avoid { what, until } => plain(aws::avoid(self, what, *until).await),
+            Effect::ForgetLaunchTemplates { class, age } => {
+                plain(aws::forget_launch_templates(cloud, name, class.as_deref(), *age).await)
+            }
+            Effect::ReleaseNodeClass { class, uid } => plain(self.release_class(name, class, uid).await),
             Effect::HintLifecycle { claims, nodes, after } => {
                 let tend = Tend::soon(name, claims.clone(), nodes.clone());
                 plain(self.hints.tend(cloud, tend, *after).await)

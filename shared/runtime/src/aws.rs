@@ -8,7 +8,7 @@ use cloud::launch::{LaunchRequest, Machine, machines};
 use cloud::user_data::{Bootstrap, EksCluster, version_of_image};
 use cloud::{Cloud, instance_id};
 use cluster::{Credentials, Tokens};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{Avoided, Instance, LaunchAnswer, LaunchFailure, LaunchFailureKind, LaunchOrder};
 
 use crate::error::RunError;
@@ -72,6 +72,20 @@ pub(crate) async fn tag(
 ) -> Result<(), RunError> {
     if let Some(id) = instance_id(provider_id) {
         cloud.tag_instance(id, tags).await?;
+    }
+    Ok(())
+}
+
+/// Deletes launch templates; the next launch makes anew what it wants.
+pub(crate) async fn forget_launch_templates(
+    cloud: &Cloud,
+    cluster: &str,
+    class: Option<&str>,
+    age: SignedDuration,
+) -> Result<(), RunError> {
+    let gone = cloud.delete_launch_templates(cluster, class, Timestamp::now(), age).await?;
+    if !gone.is_empty() {
+        tracing::info!(count = gone.len(), class, "launch templates deleted");
     }
     Ok(())
 }

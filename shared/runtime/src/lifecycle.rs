@@ -13,6 +13,7 @@ use crate::aws;
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::message::Tend;
+use crate::refresh::{Known, marks};
 use crate::world::{Launchable, World};
 
 /// So many looks a run at most; what is left then is looked at by the next message.
@@ -134,12 +135,20 @@ impl World {
         let cluster = self.site(name).await?.cluster.clone();
         let (claims, nodes) = (cluster.claims().await?, cluster.nodes().await?);
         // Lists that fail half-way are errors.
-        self.look_at_pools(name, &claims, &nodes).await?;
-        let snapshot = SweepSnapshot { now: Timestamp::now(), claims, nodes, instances, complete: true };
+        let Known { pools, classes, leaving } = self.look_at_pools(name, &claims, &nodes).await?;
+        let now = Timestamp::now();
+        let snapshot =
+            SweepSnapshot { now, claims, nodes, instances, complete: true, leaving, pools, classes };
         let care = planner::sweep(&snapshot);
         self.count_care(name, &care);
         let acted = self.act(name, &care.effects).await?;
-        acted.check()
+        acted.check()?;
+        // Its launch templates are gone: whoever lets the class go can see that now.
+        let gone = |effect: &Effect| matches!(effect, Effect::ForgetLaunchTemplates { class: Some(_), .. });
+        if care.effects.iter().any(gone) {
+            self.ask_for_statuses(name).await?;
+        }
+        Ok(())
     }
 
     pub(crate) fn count_care(&mut self, name: &str, care: &Care) {
@@ -173,7 +182,7 @@ fn launch_class(class: &Ec2NodeClass) -> LaunchClass {
             _ => ClassStatus::Unknown(ready.message.clone()),
         },
     };
-    LaunchClass { status, annotations: BTreeMap::new() }
+    LaunchClass { status, annotations: marks::of_claims(class) }
 }
 
 /// `InsufficientCapacity` as metrics have it: `insufficient_capacity`.

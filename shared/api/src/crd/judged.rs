@@ -5,9 +5,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use super::{Ec2NodeClass, NodePool};
 
 impl Ec2NodeClass {
-    /// Whether its condition Ready is about its present generation.
+    /// Whether its condition Ready is about its present generation. One that was asked to go is judged no more.
     pub fn is_judged(&self) -> bool {
-        is_of_generation(self.condition("Ready"), &self.metadata)
+        self.metadata.deletion_timestamp.is_some()
+            || is_of_generation(self.condition("Ready"), &self.metadata)
     }
 
     fn condition(&self, kind: &str) -> Option<&Condition> {
@@ -21,6 +22,7 @@ impl NodePool {
     pub fn is_judged(&self, class: Option<&Ec2NodeClass>) -> bool {
         let class = match class {
             None => "False",
+            Some(class) if class.metadata.deletion_timestamp.is_some() => "False",
             Some(class) => class.condition("Ready").map_or("Unknown", |ready| &ready.status),
         };
         is_of_generation(self.condition("Ready"), &self.metadata)
@@ -55,6 +57,12 @@ mod tests {
         json!({ "conditions": status.iter().map(condition).collect::<Vec<_>>() })
     }
 
+    fn going(mut class: Ec2NodeClass) -> Ec2NodeClass {
+        class.metadata.deletion_timestamp = serde_json::from_value(json!("2026-06-01T12:00:00Z")).unwrap();
+        class.metadata.generation = Some(2);
+        class
+    }
+
     fn class(ready: &str) -> Ec2NodeClass {
         serde_json::from_value(json!({
             "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "a", "generation": 1},
@@ -73,6 +81,8 @@ mod tests {
             (2, class_ready("Unknown"), Some(class("True")), false),
             (2, class_ready("True"), Some(class("False")), false),
             (2, class_ready("True"), None, false),
+            (2, class_ready("True"), Some(going(class("True"))), false),
+            (2, class_ready("False"), Some(going(class("True"))), true),
             (2, class_ready("False"), None, true),
         ] {
             let pool: NodePool = serde_json::from_value(json!({
@@ -84,6 +94,7 @@ mod tests {
                 "status": conditions(generation, &known),
             }))
             .unwrap();
+            assert!(class.as_ref().is_none_or(Ec2NodeClass::is_judged));
             assert_eq!(pool.is_judged(class.as_ref()), judged, "{generation} {known:?}");
         }
     }

@@ -9,6 +9,7 @@ use catalog::class::{
 use model::{ClassFacts, Note, labels};
 use serde_json::{Map, Value};
 
+use super::pools::written;
 use super::requirement::term;
 use crate::crd;
 
@@ -21,7 +22,7 @@ pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
 pub(super) fn facts(class: &crd::Ec2NodeClass) -> ClassFacts {
     let images = class.status.as_ref().map(|status| status.amis.as_slice()).unwrap_or_default();
     ClassFacts {
-        hash: super::pools::hash(
+        hash: written(
             class.metadata.annotations.as_ref(),
             labels::NODECLASS_HASH,
             labels::NODECLASS_HASH_VERSION,
@@ -66,7 +67,7 @@ pub(super) fn shape(name: &str, class: &crd::Ec2NodeClass) -> (ClassShape, Vec<N
 }
 
 /// The family that is named, or that the alias is of; without either the image is the user's own.
-fn family(spec: &crd::Ec2NodeClassSpec) -> AmiFamily {
+pub(crate) fn family(spec: &crd::Ec2NodeClassSpec) -> AmiFamily {
     let named = spec.ami_family.map(|family| format!("{family:?}"));
     let mut aliases = spec.ami_selector_terms.iter().filter_map(|term| term.alias.as_deref());
     let alias = aliases.find_map(|alias| alias.split_once('@')).map(|(family, _)| family.to_owned());

@@ -31,6 +31,7 @@ mod volumes;
 mod workloads;
 
 pub use class::class_shape;
+pub(crate) use class::family as class_family;
 pub use defaults::{DefaultSpread, DefaultSpreadError};
 pub use error::{InputFault, LowerError};
 pub use live::{Object, PodObject, SharedSpecs, read_stored};

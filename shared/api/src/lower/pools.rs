@@ -133,12 +133,20 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         expire_after: crd::duration(&template.expire_after),
         termination_grace_period: template.termination_grace_period.as_deref().and_then(crd::duration),
         disruption: disruption(&spec.disruption),
-        hash: hash(pool.metadata.annotations.as_ref(), labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION),
+        hashes: hashes(pool),
     })
 }
 
+/// What was written on the pool, which Karpenter's NodeClaims are compared with, and its hash as it is now.
+fn hashes(pool: &crd::NodePool) -> BTreeMap<String, String> {
+    let stored =
+        written(pool.metadata.annotations.as_ref(), labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION);
+    let stored = stored.map(|(hash, version)| (version, hash));
+    stored.into_iter().chain([(labels::HASH_VERSION.to_owned(), crate::hash::pool(pool))]).collect()
+}
+
 /// A hash and the version of how it was made, as annotations have them.
-pub(super) fn hash(
+pub(super) fn written(
     annotations: Option<&BTreeMap<String, String>>,
     hash: &str,
     version: &str,

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod crds;
+mod hashes;
 mod hints;
 mod kit;
 mod kubelet;

@@ -2,6 +2,7 @@
 
 use aws_sdk_ec2::types::LaunchTemplate;
 use jiff::{SignedDuration, Timestamp};
+use model::labels;
 
 use super::tags::CLUSTER_NAME;
 use crate::client::failed;
@@ -12,28 +13,43 @@ use crate::{Cloud, CloudError};
 const PREFIX: &str = "journeyman.dev/";
 
 impl Cloud {
-    /// Deletes the cluster's launch templates that are older than `age`, and says which. One that is still wanted is
-    /// made again by the next launch; machines don't need theirs once they are started.
+    /// The cluster's launch templates, perhaps only those of one class, with when each was made.
+    pub async fn launch_templates(
+        &self,
+        cluster: &str,
+        class: Option<&str>,
+    ) -> Result<Vec<(String, Timestamp)>, CloudError> {
+        let request = self.ec2.describe_launch_templates().max_results(200);
+        let mut request = request.filters(filter(&format!("tag:{CLUSTER_NAME}"), [cluster]));
+        if let Some(class) = class {
+            request = request.filters(filter(&format!("tag:{}", labels::EC2_NODE_CLASS), [class]));
+        }
+        let mut pages = request.into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(failed("DescribeLaunchTemplates"))?;
+            let read = |template: &LaunchTemplate| {
+                let made = Timestamp::from_second(template.create_time()?.secs()).ok()?;
+                Some((template.launch_template_name()?.to_owned(), made))
+            };
+            found.extend(page.launch_templates().iter().filter_map(read));
+        }
+        found.retain(|(name, _)| name.starts_with(PREFIX));
+        Ok(found)
+    }
+
+    /// Deletes those that are at least so old, and says which. One that is still wanted is made again by the next
+    /// launch; machines don't need theirs once they are started.
     pub async fn delete_launch_templates(
         &self,
         cluster: &str,
+        class: Option<&str>,
         now: Timestamp,
         age: SignedDuration,
     ) -> Result<Vec<String>, CloudError> {
-        let ours = filter(&format!("tag:{CLUSTER_NAME}"), [cluster]);
-        let mut pages =
-            self.ec2.describe_launch_templates().filters(ours).max_results(200).into_paginator().send();
-        let mut old = Vec::new();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(failed("DescribeLaunchTemplates"))?;
-            let due = |template: &&LaunchTemplate| {
-                let made = template.create_time().and_then(|at| Timestamp::from_second(at.secs()).ok());
-                made.is_some_and(|made| now.duration_since(made) > age)
-            };
-            let due = page.launch_templates().iter().filter(due);
-            old.extend(due.filter_map(|template| template.launch_template_name()).map(str::to_owned));
-        }
-        old.retain(|name| name.starts_with(PREFIX));
+        let found = self.launch_templates(cluster, class).await?;
+        let old = found.into_iter().filter(|(_, made)| now.duration_since(*made) >= age);
+        let old: Vec<String> = old.map(|(name, _)| name).collect();
         for name in &old {
             self.known_templates().remove(name);
             let request = self.ec2.delete_launch_template().launch_template_name(name);

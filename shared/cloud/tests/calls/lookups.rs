@@ -315,3 +315,86 @@ fn another_role_has_another_profile() {
     assert_ne!(name, ProfileSpec { class_uid: "uid-2", ..PROFILE }.name("us-east-1"));
     assert_ne!(name, PROFILE.name("eu-west-1"));
 }
+
+fn listed(names: &[&str]) -> Answer {
+    let profile = |name: &&str| {
+        format!(
+            "<member><Path>/</Path><InstanceProfileName>{name}</InstanceProfileName><InstanceProfileId>i</InstanceProfileId>\
+             <Arn>a</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate><Roles/></member>"
+        )
+    };
+    let names: String = names.iter().map(profile).collect();
+    let result = format!("<IsTruncated>false</IsTruncated><InstanceProfiles>{names}</InstanceProfiles>");
+    xml("ListInstanceProfiles", &format!("<ListInstanceProfilesResult>{result}</ListInstanceProfilesResult>"))
+}
+
+/// Whatever roles it has had, and whether or not they are still there.
+#[test]
+fn aws_b82_aws_b84_aws_b87_all_profiles_below_the_uid_of_a_class_are_deleted() {
+    let done = |operation: &'static str| (operation, xml(operation, ""));
+    let missing = || iam_refusal(404, "NoSuchEntity");
+    let cases: [Vec<(&str, Answer)>; 4] = [
+        vec![("ListInstanceProfiles", listed(&[]))],
+        vec![
+            ("ListInstanceProfiles", listed(&["p1", "p2"])),
+            ("GetInstanceProfile", profile(&role("nodes"))),
+            done("RemoveRoleFromInstanceProfile"),
+            done("DeleteInstanceProfile"),
+            ("GetInstanceProfile", profile("")),
+            done("DeleteInstanceProfile"),
+        ],
+        vec![("ListInstanceProfiles", listed(&["p1"])), ("GetInstanceProfile", missing())],
+        vec![
+            ("ListInstanceProfiles", listed(&["p1"])),
+            ("GetInstanceProfile", profile(&role("nodes"))),
+            ("RemoveRoleFromInstanceProfile", missing()),
+            ("DeleteInstanceProfile", missing()),
+        ],
+    ];
+    for case in cases {
+        let aws = Aws::answering(case);
+        wait(aws.cloud().delete_instance_profiles("prod", "uid-1")).unwrap();
+        let asked = aws.asked();
+        assert!(asked[0].contains("PathPrefix=/karpenter/us-east-1/prod/uid-1/"), "{}", asked[0]);
+    }
+    let refused = Aws::answering([
+        ("ListInstanceProfiles", listed(&["p1"])),
+        ("GetInstanceProfile", iam_refusal(403, "AccessDenied")),
+    ]);
+    assert!(wait(refused.cloud().delete_instance_profiles("prod", "uid-1")).is_err());
+}
+
+fn template(name: &str, made: &str) -> String {
+    format!("<item><launchTemplateName>{name}</launchTemplateName><createTime>{made}</createTime></item>")
+}
+
+#[test]
+fn launch_templates_go_by_class_or_by_age_and_another_s_stay() {
+    let now: jiff::Timestamp = "2026-06-02T12:00:00Z".parse().unwrap();
+    let found = [
+        template("journeyman.dev/old", "2026-06-01T12:00:00Z"),
+        template("journeyman.dev/new", "2026-06-02T12:00:00Z"),
+        template("karpenter.k8s.aws/1", "2026-05-01T12:00:00Z"),
+    ]
+    .concat();
+    let listed = || {
+        (
+            "DescribeLaunchTemplates",
+            xml("DescribeLaunchTemplates", &format!("<launchTemplates>{found}</launchTemplates>")),
+        )
+    };
+    let deleted = || ("DeleteLaunchTemplate", xml("DeleteLaunchTemplate", ""));
+    let gone = || ("DeleteLaunchTemplate", refusal(400, "InvalidLaunchTemplateName.NotFoundException", "no"));
+    let day = jiff::SignedDuration::from_hours(24);
+    let aws = Aws::answering([listed(), deleted()]);
+    assert_eq!(
+        wait(aws.cloud().delete_launch_templates("prod", None, now, day)).unwrap(),
+        ["journeyman.dev/old"]
+    );
+    assert!(!aws.asked()[0].contains("ec2nodeclass"));
+    let aws = Aws::answering([listed(), gone(), deleted()]);
+    let all =
+        wait(aws.cloud().delete_launch_templates("prod", Some("default"), now, jiff::SignedDuration::ZERO));
+    assert_eq!(all.unwrap(), ["journeyman.dev/old", "journeyman.dev/new"], "one was gone already");
+    assert!(aws.asked()[0].contains("ec2nodeclass"), "{}", aws.asked()[0]);
+}

@@ -13,19 +13,10 @@ use crate::client::{Ask, Cluster, JSON, MERGE, Written};
 use crate::error::Refused;
 use crate::kinds::Served;
 
-/// For how long a pool's uid and hash are taken to be known.
-const POOL_FACTS: SignedDuration = SignedDuration::from_secs(10);
+/// For how long a pool's uid is taken to be known.
+const POOL_UID: SignedDuration = SignedDuration::from_secs(10);
 /// How often a change that depends on what is there is made anew when somebody else wrote in between.
 const ATTEMPTS: usize = 3;
-/// What its nodes are compared with, to tell whether a pool has changed since.
-const HASHES: [&str; 2] = ["karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"];
-
-/// What a NodeClaim needs to know of its pool.
-#[derive(Clone, Debug)]
-pub(super) struct PoolFacts {
-    uid: String,
-    hashes: Vec<(String, String)>,
-}
 
 pub(super) fn path(claim: &str) -> String {
     format!("{}/{claim}", Served::crd(Kind::NodeClaim).path)
@@ -35,21 +26,16 @@ impl Cluster {
     /// Writes a NodeClaim. One of that name that says the same is the same one.
     pub(super) async fn create_claim(&self, draft: &NodeClaimDraft) -> Result<Observed, Refused> {
         let what = format!("creating NodeClaim {}", draft.name);
-        let pool = self.pool_facts(&draft.pool, &what).await?;
+        let uid = self.pool_uid(&draft.pool, &what).await?;
         let claim = lower::node_claim(draft);
         let mut body = serde_json::to_value(&claim).unwrap_or_default();
         body["metadata"]["ownerReferences"] = json!([{
             "apiVersion": Kind::NodePool.api_version(),
             "kind": Kind::NodePool.name(),
             "name": draft.pool,
-            "uid": pool.uid,
+            "uid": uid,
             "blockOwnerDeletion": true,
         }]);
-        for (key, value) in pool.hashes {
-            if !draft.annotations.contains_key(&key) {
-                body["metadata"]["annotations"][key] = value.into();
-            }
-        }
         let all = Served::crd(Kind::NodeClaim).path;
         match self.write(Method::POST, &all, JSON, &body, &what).await {
             Ok(written) => {
@@ -74,12 +60,12 @@ impl Cluster {
         }
     }
 
-    async fn pool_facts(&self, pool: &str, what: &str) -> Result<PoolFacts, Refused> {
+    async fn pool_uid(&self, pool: &str, what: &str) -> Result<String, Refused> {
         let now = self.now();
-        if let Some((facts, at)) = self.memory().pools.get(pool)
-            && now.duration_since(*at) < POOL_FACTS
+        if let Some((uid, at)) = self.memory().pools.get(pool)
+            && now.duration_since(*at) < POOL_UID
         {
-            return Ok(facts.clone());
+            return Ok(uid.clone());
         }
         let path = format!("{}/{pool}", Served::crd(Kind::NodePool).path);
         let object = accepted(self.ask(&Ask::metadata(&path, what)).await?, what);
@@ -91,12 +77,9 @@ impl Cluster {
             let message = format!("NodePool {pool} is being deleted");
             return Err(Refused::Conflict { what: what.to_owned(), message });
         }
-        let annotations = object.pointer("/metadata/annotations");
-        let hash = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
-        let hashes = HASHES.iter().filter_map(|key| Some(((*key).to_owned(), hash(key)?.to_owned())));
-        let facts = PoolFacts { uid: text(&object, "/metadata/uid").to_owned(), hashes: hashes.collect() };
-        self.memory().pools.insert(pool.to_owned(), (facts.clone(), now));
-        Ok(facts)
+        let uid = text(&object, "/metadata/uid").to_owned();
+        self.memory().pools.insert(pool.to_owned(), (uid.clone(), now));
+        Ok(uid)
     }
 
     /// Asks a NodeClaim to go.

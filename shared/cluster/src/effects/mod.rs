@@ -34,8 +34,8 @@ pub enum Observed {
 pub(crate) struct Memory {
     /// When an event was last published, by its name.
     events: BTreeMap<String, Timestamp>,
-    /// What is known of NodePools, and since when.
-    pools: BTreeMap<String, (claims::PoolFacts, Timestamp)>,
+    /// Uids of NodePools, and since when they are known.
+    pools: BTreeMap<String, (String, Timestamp)>,
 }
 
 impl Cluster {
@@ -64,6 +64,8 @@ impl Cluster {
             | Effect::Terminate { .. }
             | Effect::TagInstance { .. }
             | Effect::Avoid { .. }
+            | Effect::ForgetLaunchTemplates { .. }
+            | Effect::ReleaseNodeClass { .. }
             | Effect::HintLifecycle { .. }
             | Effect::HintProvision { .. } => Err(Refused::NotMine),
         }
@@ -77,6 +79,8 @@ impl Cluster {
                 | Effect::Terminate { .. }
                 | Effect::TagInstance { .. }
                 | Effect::Avoid { .. }
+                | Effect::ForgetLaunchTemplates { .. }
+                | Effect::ReleaseNodeClass { .. }
                 | Effect::HintLifecycle { .. }
                 | Effect::HintProvision { .. }
         )

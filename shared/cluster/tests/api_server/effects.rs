@@ -63,7 +63,10 @@ fn draft() -> NodeClaimDraft {
         name: "default-abcde".into(),
         pool: "default".into(),
         labels: BTreeMap::from([("karpenter.sh/nodepool".into(), "default".into())]),
-        annotations: BTreeMap::new(),
+        annotations: BTreeMap::from([
+            ("karpenter.sh/nodepool-hash".into(), "123".into()),
+            ("karpenter.sh/nodepool-hash-version".into(), "v3".into()),
+        ]),
         taints: vec![taint],
         startup_taints: Vec::new(),
         node_class: class,
@@ -108,9 +111,7 @@ fn drafted() -> Value {
 }
 
 fn pool() -> Exchange {
-    let annotations =
-        json!({ "karpenter.sh/nodepool-hash": "123", "karpenter.sh/nodepool-hash-version": "v3" });
-    on(POOL, 200, json!({ "metadata": { "name": "default", "uid": "pool-uid", "annotations": annotations } }))
+    on(POOL, 200, json!({ "metadata": { "name": "default", "uid": "pool-uid" } }))
 }
 
 #[tokio::test]

@@ -42,10 +42,8 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
 fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Option<(&'static str, String)> {
     let annotation = |key: &str| node.disruption.annotations.get(key).map(String::as_str);
     let hashed = |hash: &str, version: &str| Some((annotation(hash)?, annotation(version)?));
-    if let (Some((now, how)), Some((then, at))) =
-        (&pool.hash, hashed(labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION))
-        && how == at
-        && now != then
+    if let Some((then, at)) = hashed(labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION)
+        && pool.hashes.get(at).is_some_and(|now| now != then)
     {
         return Some(("NodePoolDrifted", format!("the template of NodePool {} has changed", pool.name)));
     }

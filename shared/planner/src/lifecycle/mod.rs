@@ -4,6 +4,7 @@
 //! may be cut off anywhere, and two may go on at once.
 
 mod adoption;
+mod classes;
 mod consistency;
 mod drain;
 mod expiry;
@@ -13,6 +14,7 @@ mod liveness;
 mod offers;
 mod pace;
 mod registration;
+mod stamping;
 mod sweep;
 mod tagging;
 mod termination;
@@ -23,6 +25,7 @@ mod work;
 
 use model::{Care, Claim, ConditionStatus, LifecycleSnapshot};
 
+pub use classes::release;
 pub(crate) use launch::AVOIDED_FOR;
 pub use sweep::sweep;
 pub(crate) use termination::closing;
@@ -38,6 +41,8 @@ const LAUNCHED: &str = "Launched";
 const REGISTERED: &str = "Registered";
 /// Condition: the Node takes pods.
 const INITIALIZED: &str = "Initialized";
+/// Condition: it is not as its pool or class want it.
+const DRIFTED: &str = "Drifted";
 /// Condition: all three of the others.
 const READY: &str = "Ready";
 

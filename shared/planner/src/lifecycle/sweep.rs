@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use model::{Care, Claim, ClaimNode, Effect, EventKind, Instance, ObjectRef, SweepSnapshot};
 
 use super::view::is_ready;
-use super::{INITIALIZED, REGISTERED, expiry, launch_group, tagging};
+use super::{INITIALIZED, REGISTERED, classes, expiry, launch_group, stamping, tagging};
 
 /// A machine without a NodeClaim is left alone for so long after its launch: the NodeClaim's record may be on its way.
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
@@ -27,6 +27,9 @@ pub fn sweep(snapshot: &SweepSnapshot) -> Care {
     if snapshot.complete {
         terminate_unclaimed(snapshot, &claims, &nodes, &mut care);
     }
+    if snapshot.complete {
+        classes::tend(snapshot.now, &snapshot.leaving, &claims, &mut care.effects);
+    }
     let mut deleted = false;
     let mut restless = Vec::new();
     for claim in &claims {
@@ -38,8 +41,15 @@ pub fn sweep(snapshot: &SweepSnapshot) -> Care {
                 delete(claim, reason, message, &mut care);
                 restless.push(claim.name.clone());
             }
-            None if is_restless(claim, own) => restless.push(claim.name.clone()),
-            None => {}
+            None => {
+                let change = stamping::of_claim(snapshot, claim).map(Box::new).map(Effect::ChangeNodeClaim);
+                care.effects.extend(change);
+                let changes = own.iter().filter_map(|node| stamping::of_node(claim, node));
+                care.effects.extend(changes.map(Box::new).map(Effect::ChangeNode));
+                if is_restless(claim, own) {
+                    restless.push(claim.name.clone());
+                }
+            }
         }
     }
     let claimed: BTreeSet<&str> = claims.iter().filter_map(|claim| claim.provider_id.as_deref()).collect();

@@ -317,6 +317,10 @@ fn draft(
     }
     let mut annotations = pool.annotations.clone();
     annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), relaxed.to_string());
+    if let Some(hash) = pool.hashes.get(labels::HASH_VERSION) {
+        annotations.insert(labels::NODEPOOL_HASH.to_owned(), hash.clone());
+        annotations.insert(labels::NODEPOOL_HASH_VERSION.to_owned(), labels::HASH_VERSION.to_owned());
+    }
     NodeClaimDraft {
         name,
         pool: pool.name.clone(),

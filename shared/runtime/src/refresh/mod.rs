@@ -1,21 +1,38 @@
 //! What can be bought, and what each EC2NodeClass and NodePool comes to.
 
 mod counts;
+mod leaving;
+pub(crate) mod marks;
 mod pool;
 mod status;
+
+use std::collections::BTreeMap;
 
 use api::crd::{Ec2NodeClass, Kind, NodePool, Subnet};
 use cloud::images::ImageContext;
 use cloud::profiles::ProfileSpec;
 use cloud::{CloudError, Published};
+use cluster::Cluster;
 use jiff::{SignedDuration, Timestamp};
-use model::{Claim, ClaimNode};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use model::{Claim, ClaimNode, LeavingClass};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::world::World;
 use status::Found;
+
+/// What a look at NodePools and EC2NodeClasses tells of them, by their names.
+pub(crate) struct Known {
+    /// Hashes of what a pool's NodeClaims are made from now.
+    pub pools: BTreeMap<String, String>,
+    /// Hashes that are written on classes.
+    pub classes: BTreeMap<String, String>,
+    /// Classes that were asked to go.
+    pub leaving: Vec<LeavingClass>,
+}
 
 /// Prices and types are asked for anew once they are older than this.
 const STALE: SignedDuration = SignedDuration::from_mins(55);
@@ -63,25 +80,45 @@ impl World {
 
     async fn refresh_statuses(&mut self, name: &str) -> Result<(), RunError> {
         let site = self.site(name).await?;
-        let (cluster, kubernetes) = (site.cluster.clone(), site.eks.kubernetes.clone());
+        let (cluster, eks) = (site.cluster.clone(), site.eks.clone());
         let (classes, faults) = cluster.node_classes().await?;
         for (class, fault) in &faults {
             tracing::warn!(class, fault, "EC2NodeClass can't be read");
         }
         let mut refused = Vec::new();
-        let mut ready = std::collections::BTreeMap::new();
+        let mut ready = BTreeMap::new();
         for class in classes {
             let now = Timestamp::now();
-            let found = self.found(name, &class, &kubernetes, now).await;
+            if class.metadata.deletion_timestamp.is_some() {
+                let own = class.metadata.name.clone().unwrap_or_default();
+                ready.insert(own.clone(), leaving::status(&own, now));
+                if let Some(class) = leaving::leaving(&class)
+                    && let Err(error) = self.let_go(name, &class).await
+                {
+                    tracing::warn!(%error, class = own, "not let go");
+                    refused.push(error.to_string());
+                }
+                continue;
+            }
+            let authority = &eks.cluster.certificate_authority;
+            // Before the status: what is launched once that is of this generation is launched by this hash.
+            let lacks = marks::of_class(&class, authority);
+            let version = match marked(&cluster, Kind::Ec2NodeClass, &class.metadata, lacks).await {
+                Ok(version) => version,
+                Err(error) => {
+                    refused.push(error);
+                    continue;
+                }
+            };
+            let found = self.found(name, &class, &eks.kubernetes, now).await;
             let status = status::status(&class, found, faults_of(Kind::Ec2NodeClass, &class), now);
             ready.insert(class.metadata.name.clone().unwrap_or_default(), status.clone());
             if class.status.as_ref() == Some(&status) {
                 continue;
             }
             let written = serde_json::to_value(&status).unwrap_or_default();
-            let version = class.metadata.resource_version.as_deref().unwrap_or_default();
             let class = class.metadata.name.as_deref().unwrap_or_default();
-            if let Err(error) = cluster.set_status(Kind::Ec2NodeClass, class, version, &written).await {
+            if let Err(error) = cluster.set_status(Kind::Ec2NodeClass, class, &version, &written).await {
                 tracing::warn!(%error, class, "status not written");
                 refused.push(error.to_string());
             }
@@ -89,10 +126,17 @@ impl World {
         for pool in cluster.node_pools().await? {
             let now = Timestamp::now();
             let invalid = faults_of(Kind::NodePool, &pool);
+            let version = match marked(&cluster, Kind::NodePool, &pool.metadata, marks::of_pool(&pool)).await
+            {
+                Ok(version) => version,
+                Err(error) => {
+                    refused.push(error);
+                    continue;
+                }
+            };
             let Some(status) = pool::status(&pool, &ready, invalid, now) else { continue };
-            let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
             let pool = pool.metadata.name.as_deref().unwrap_or_default();
-            if let Err(error) = cluster.set_status(Kind::NodePool, pool, version, &status).await {
+            if let Err(error) = cluster.set_status(Kind::NodePool, pool, &version, &status).await {
                 tracing::warn!(%error, pool, "status not written");
                 refused.push(error.to_string());
             }
@@ -103,22 +147,34 @@ impl World {
         }
     }
 
-    /// Looks at NodePools and EC2NodeClasses: counts the pools' nodes, and has statuses written that are not there.
+    /// Looks at NodePools and EC2NodeClasses: counts the pools' nodes, has statuses and marks written that are not
+    /// there, and tells what NodeClaims are compared by.
     pub(crate) async fn look_at_pools(
         &mut self,
         name: &str,
         claims: &[Claim],
         nodes: &[ClaimNode],
-    ) -> Result<(), RunError> {
+    ) -> Result<Known, RunError> {
         let cluster = self.site(name).await?.cluster.clone();
         let (pools, (classes, _)) = (cluster.node_pools().await?, cluster.node_classes().await?);
         let is_judged = |pool: &NodePool| {
             let wanted = Some(&pool.spec.template.spec.node_class_ref.name);
             pool.is_judged(classes.iter().find(|class| class.metadata.name.as_ref() == wanted))
         };
-        if !pools.iter().all(is_judged) || !classes.iter().all(Ec2NodeClass::is_judged) {
+        let judged = pools.iter().all(is_judged) && classes.iter().all(Ec2NodeClass::is_judged);
+        let marked = pools.iter().all(|pool| marks::of_pool(pool).is_none());
+        if !judged || !marked || !classes.iter().all(marks::is_marked) {
             self.ask_for_statuses(name).await?;
         }
+        let name = |metadata: &ObjectMeta| metadata.name.clone().unwrap_or_default();
+        let known = Known {
+            pools: pools.iter().map(|pool| (name(&pool.metadata), api::hash::pool(pool))).collect(),
+            classes: classes
+                .iter()
+                .filter_map(|class| Some((name(&class.metadata), marks::class_hash(class)?.clone())))
+                .collect(),
+            leaving: classes.iter().filter_map(leaving::leaving).collect(),
+        };
         for pool in pools {
             let Some(status) = counts::counts(&pool, claims, nodes) else { continue };
             let version = pool.metadata.resource_version.as_deref().unwrap_or_default();
@@ -128,7 +184,7 @@ impl World {
                 tracing::warn!(%error, pool, "status not written");
             }
         }
-        Ok(())
+        Ok(known)
     }
 
     /// What a class's selectors find.
@@ -165,6 +221,22 @@ impl World {
             profile,
         }
     }
+}
+
+/// Writes what an object's metadata lacks, if anything; the version it then is at.
+async fn marked(
+    cluster: &Cluster,
+    kind: Kind,
+    metadata: &ObjectMeta,
+    lacks: Option<Value>,
+) -> Result<String, String> {
+    let version = metadata.resource_version.as_deref().unwrap_or_default();
+    let Some(lacks) = lacks else { return Ok(version.to_owned()) };
+    let name = metadata.name.as_deref().unwrap_or_default();
+    cluster.set_metadata(kind, name, version, &lacks).await.map_err(|error| {
+        tracing::warn!(%error, %kind, name, "not marked");
+        error.to_string()
+    })
 }
 
 /// What is wrong with a stored object's spec that the schema can't tell.

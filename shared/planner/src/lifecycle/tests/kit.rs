@@ -51,7 +51,7 @@ pub fn claim(name: &str) -> Claim {
         pool: Some("default".into()),
         node_class: NodeClassRef { group: "example.com".into(), kind: "Class".into(), name: "class".into() },
         launch_group: Some("g".into()),
-        labels: map(&[(labels::NODEPOOL, "default")]),
+        labels: map(&[(labels::NODEPOOL, "default"), ("example.com/class", "class")]),
         annotations: BTreeMap::new(),
         taints: Vec::new(),
         startup_taints: Vec::new(),
@@ -130,6 +130,7 @@ pub fn node(name: &str, number: &str) -> ClaimNode {
     ClaimNode {
         labels: map(&[
             (labels::NODEPOOL, "default"),
+            ("example.com/class", "class"),
             (labels::REGISTERED, "true"),
             (labels::INITIALIZED, "true"),
         ]),
@@ -257,6 +258,10 @@ fn line(effect: &Effect) -> String {
         Effect::HintProvision { .. } => "provision".into(),
         Effect::PublishEvent { reason, .. } => format!("event {reason}"),
         Effect::CreateNodeClaim(draft) => format!("create {}", draft.name),
+        Effect::ForgetLaunchTemplates { class, age } => {
+            format!("forget templates of {} from {age:#}", class.as_deref().unwrap_or("all"))
+        }
+        Effect::ReleaseNodeClass { class, .. } => format!("release class {class}"),
         Effect::MarkDisrupted(order) => format!("mark {}", order.claim),
         Effect::UnmarkDisrupted { claim, .. } => format!("unmark {claim}"),
     }

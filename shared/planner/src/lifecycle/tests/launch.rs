@@ -74,7 +74,9 @@ fn one_group_is_one_request() {
 
     let order = order(&snapshot(vec![two, one]));
     assert_eq!(order.requests, resources(&[("cpu", 3)]));
-    assert_eq!(order.labels, map(&[(labels::NODEPOOL, "default"), (labels::CAPACITY_TYPE, "spot")]));
+    let labels =
+        [(labels::NODEPOOL, "default"), (labels::CAPACITY_TYPE, "spot"), ("example.com/class", "class")];
+    assert_eq!(order.labels, map(&labels));
     assert_eq!(order.taints, [taint("dedicated"), taint("starting"), unregistered()]);
     let offers: Vec<_> =
         order.offers.iter().map(|o| (o.instance_type.as_str(), o.zone.as_str(), o.price.0)).collect();

@@ -38,7 +38,7 @@ fn written(mut node: ClaimNode, change: &NodeChange) -> ClaimNode {
 #[test]
 fn reg_01_a_node_joins_in_two_looks() {
     let decided = care(&joins(launched("c1", "1"), joining("n1", "1")));
-    let expected = "node n1 held owned karpenter.sh/nodepool=default karpenter.sh/registered=true taints []";
+    let expected = "node n1 held owned example.com/class=class karpenter.sh/nodepool=default karpenter.sh/registered=true taints []";
     assert_eq!(lines(&decided), [expected]);
     assert_eq!(again(&decided, "c1"), Some(0));
 
@@ -63,7 +63,12 @@ fn reg_02_what_the_claim_says_wins() {
     node.labels = map(&[("team", "red"), ("other", "stays")]);
     let change = node_change(&joins(said, node));
     assert_eq!((change.owner, change.finalizer), (None, false), "once is enough");
-    let labels = map(&[(labels::NODEPOOL, "default"), (labels::REGISTERED, "true"), ("team", "blue")]);
+    let labels = map(&[
+        (labels::NODEPOOL, "default"),
+        (labels::REGISTERED, "true"),
+        ("example.com/class", "class"),
+        ("team", "blue"),
+    ]);
     assert_eq!(change.labels, labels);
     assert_eq!(change.annotations, map(&[("note", "mine")]));
     assert_eq!(change.version, "1");

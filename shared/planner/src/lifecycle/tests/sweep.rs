@@ -1,12 +1,23 @@
 //! Leftovers.
 
+use std::collections::BTreeMap;
+
 use model::{Claim, ClaimNode, ConditionStatus, Instance, InstanceState, SweepSnapshot, labels};
 
 use super::super::{sweep, wants};
 use super::kit::*;
 
 fn whole(claims: Vec<Claim>, nodes: Vec<ClaimNode>, instances: Vec<Instance>) -> SweepSnapshot {
-    SweepSnapshot { now: now(), claims, nodes, instances, complete: true }
+    SweepSnapshot {
+        now: now(),
+        claims,
+        nodes,
+        instances,
+        complete: true,
+        leaving: Vec::new(),
+        pools: BTreeMap::new(),
+        classes: BTreeMap::new(),
+    }
 }
 
 fn old(number: &str) -> Instance {

@@ -167,6 +167,9 @@ impl World {
             nodes: self.nodes.values().cloned().collect(),
             instances: self.machines.values().filter(|machine| self.is_listed(machine)).cloned().collect(),
             complete: true,
+            leaving: Vec::new(),
+            pools: BTreeMap::new(),
+            classes: BTreeMap::new(),
         });
         for effect in care.effects {
             self.act(effect, &mut Run::default());
@@ -228,6 +231,8 @@ impl World {
             Effect::CreateNodeClaim(_)
             | Effect::MarkDisrupted(_)
             | Effect::UnmarkDisrupted { .. }
+            | Effect::ForgetLaunchTemplates { .. }
+            | Effect::ReleaseNodeClass { .. }
             | Effect::Avoid { .. }
             | Effect::NominateNode { .. }
             | Effect::HintLifecycle { .. }

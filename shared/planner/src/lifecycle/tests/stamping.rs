@@ -1,0 +1,110 @@
+//! Hashes and labels that NodeClaims of other times lack.
+
+use std::collections::BTreeMap;
+
+use model::{Claim, ClaimNode, Effect, SweepSnapshot, labels};
+
+use super::super::sweep;
+use super::kit::*;
+
+const OURS: &str = labels::HASH_VERSION;
+
+fn swept(claim: Claim, node: ClaimNode) -> Vec<String> {
+    let care = sweep(&SweepSnapshot {
+        now: now(),
+        claims: vec![claim],
+        nodes: vec![node],
+        instances: vec![machine("1")],
+        complete: true,
+        leaving: Vec::new(),
+        pools: map(&[("default", "11")]),
+        classes: map(&[("class", "22")]),
+    });
+    let line = |effect: &Effect| match effect {
+        Effect::ChangeNodeClaim(change) => {
+            let said = |written: &BTreeMap<String, String>| {
+                let said = written.iter().map(|(key, value)| format!("{key}={value}"));
+                said.collect::<Vec<_>>()
+            };
+            [said(&change.annotations), said(&change.labels)].concat()
+        }
+        _ => lines(&model::Care { effects: vec![effect.clone()], ..model::Care::default() }),
+    };
+    care.effects.iter().flat_map(line).collect()
+}
+
+fn hashed(annotations: &[(&str, &str)], version: &str) -> Claim {
+    let mut claim = at_rest("c1", "1");
+    claim.annotations.extend(map(annotations));
+    for key in [labels::NODEPOOL_HASH_VERSION, labels::NODECLASS_HASH_VERSION] {
+        claim.annotations.insert(key.into(), version.into());
+    }
+    claim
+}
+
+#[test]
+fn drfc_04_hashes_made_otherwise_are_made_anew_and_what_has_drifted_keeps_its_own() {
+    let karpenters = || hashed(&[(labels::NODEPOOL_HASH, "1"), (labels::NODECLASS_HASH, "2")], "v3");
+    let (pool_version, class_version) = (
+        format!("{}={OURS}", labels::NODEPOOL_HASH_VERSION),
+        format!("{}={OURS}", labels::NODECLASS_HASH_VERSION),
+    );
+    let (pool, class) = (format!("{}=11", labels::NODEPOOL_HASH), format!("{}=22", labels::NODECLASS_HASH));
+    let all = [&class, &class_version, &pool, &pool_version].map(String::as_str).to_vec();
+    let table = [
+        ("Karpenter's", karpenters(), all.clone()),
+        ("none", at_rest("c1", "1"), all),
+        (
+            "drifted by Karpenter's",
+            with_true(karpenters(), &["Drifted"]),
+            vec![&class_version, &pool_version],
+        ),
+        ("ours", hashed(&[(labels::NODEPOOL_HASH, "1"), (labels::NODECLASS_HASH, "2")], OURS), vec![]),
+        ("of no pool", Claim { pool: None, ..karpenters() }, vec![&class, &class_version]),
+        (
+            "of a pool that is gone",
+            Claim { pool: Some("gone".into()), ..karpenters() },
+            vec![&class, &class_version],
+        ),
+        ("going", Claim { deleting: Some(ago(1)), ..karpenters() }, vec!["look c1 "]),
+    ];
+    for (what, claim, expected) in table {
+        assert_eq!(swept(claim, node("c1", "1")), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_claim_without_a_machine_gets_the_hash_of_its_class_with_it() {
+    let told = swept(claim("c1"), node("other", "9"));
+    let (hash, version) =
+        (format!("{}=11", labels::NODEPOOL_HASH), format!("{}={OURS}", labels::NODEPOOL_HASH_VERSION));
+    assert_eq!(told, [hash.as_str(), version.as_str(), "look c1 "]);
+}
+
+#[test]
+fn nc_06_the_label_of_the_class_is_filled_in_on_claim_and_node() {
+    let without = |mut labels: BTreeMap<String, String>| {
+        labels.remove("example.com/class");
+        labels
+    };
+    let claim = hashed(&[], OURS);
+    let bare = Claim { labels: without(claim.labels.clone()), ..claim.clone() };
+    let bare_node = ClaimNode { labels: without(node("c1", "1").labels), ..node("c1", "1") };
+    let on_claim = "example.com/class=class";
+    let on_node = "node c1 example.com/class=class";
+    let table = [
+        ("both lack it", bare.clone(), bare_node.clone(), vec![on_claim, on_node]),
+        ("the Node lacks it", claim.clone(), bare_node.clone(), vec![on_node]),
+        ("neither lacks it", claim.clone(), node("c1", "1"), vec![]),
+        ("of no pool", Claim { pool: None, ..bare.clone() }, bare_node.clone(), vec![]),
+        (
+            "the Node is going",
+            bare,
+            ClaimNode { deleting: Some(ago(1)), ..bare_node },
+            vec![on_claim, "look c1 "],
+        ),
+    ];
+    for (what, claim, node, expected) in table {
+        assert_eq!(swept(claim, node), expected, "{what}");
+    }
+}
