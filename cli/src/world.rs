@@ -158,6 +158,7 @@ impl WorldArgs {
                     MinValues::BestEffort => MinValuesPolicy::BestEffort,
                 },
                 fee_per_node: self.fee_per_node.unwrap_or_default(),
+                nominate: false,
             },
             lower: LowerOptions { default_spread, assume_node_class: false },
             types: match &self.catalogue {

@@ -6,4 +6,5 @@ pub mod hash;
 pub mod lower;
 pub mod read;
 pub mod record;
+pub mod registrations;
 pub mod report;

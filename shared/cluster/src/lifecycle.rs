@@ -7,7 +7,7 @@ use api::lower;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use model::{Attachment, BoundPod, Claim, ClaimNode, ObjectName, labels};
+use model::{Attachment, BoundPod, Claim, ClaimNode, ObjectName, UnboundPod, labels};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,6 +23,8 @@ const AT_ONCE: usize = 8;
 /// Nodes that are not ready for work yet: a NodeClaim names its Node only in the look after the Node was marked as
 /// registered, so that mark alone would hide the Node from it.
 const UNINITIALIZED: &str = "labelSelector=%21karpenter.sh%2Finitialized";
+/// Pods that wait for a node.
+const UNBOUND: &str = "fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending";
 /// Nodes that are of a pool.
 const OURS: &str = "labelSelector=karpenter.sh%2Fnodepool";
 
@@ -220,6 +222,34 @@ impl Cluster {
     pub async fn nodes(&self) -> Result<Vec<ClaimNode>, ClusterError> {
         let all: Vec<Node> = self.all("/api/v1/nodes", OURS).await?;
         Ok(all.iter().filter_map(lower::claim_node).collect())
+    }
+
+    /// Pods that are bound to no node.
+    pub async fn unbound_pods(&self) -> Result<Vec<UnboundPod>, ClusterError> {
+        #[derive(serde::Deserialize)]
+        struct Item {
+            metadata: Meta,
+            #[serde(default)]
+            status: Status,
+        }
+        #[derive(serde::Deserialize)]
+        struct Meta {
+            namespace: String,
+            name: String,
+            uid: String,
+        }
+        #[derive(Default, serde::Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Status {
+            nominated_node_name: Option<String>,
+        }
+        let all: Vec<Item> = self.all("/api/v1/pods", UNBOUND).await?;
+        let pods = all.into_iter().map(|item| UnboundPod {
+            name: ObjectName::new(&item.metadata.namespace, &item.metadata.name),
+            uid: item.metadata.uid,
+            nominated: item.status.nominated_node_name.filter(|node| !node.is_empty()),
+        });
+        Ok(pods.collect())
     }
 
     /// Annotations of all NodePools.

@@ -29,6 +29,7 @@ struct SlimMeta {
     uid: Option<String>,
     creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
+    deletion_grace_period_seconds: Option<i64>,
     labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
     owner_references: Option<Vec<OwnerReference>>,
@@ -84,11 +85,13 @@ struct SlimStatus {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct SlimCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
     reason: Option<String>,
+    last_transition_time: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +122,7 @@ impl From<SlimMeta> for ObjectMeta {
             uid: slim.uid,
             creation_timestamp: slim.creation_timestamp,
             deletion_timestamp: slim.deletion_timestamp,
+            deletion_grace_period_seconds: slim.deletion_grace_period_seconds,
             labels: slim.labels,
             annotations: Some(annotations),
             owner_references: slim.owner_references,
@@ -184,7 +188,7 @@ impl From<SlimStatus> for core::PodStatus {
     fn from(slim: SlimStatus) -> Self {
         let conditions = slim.conditions.map(|conditions| {
             let counts = |condition: &SlimCondition| {
-                matches!(condition.kind.as_str(), "PodScheduled" | "PodResizePending")
+                matches!(condition.kind.as_str(), "PodScheduled" | "PodResizePending" | "Ready")
             };
             conditions.into_iter().filter(counts).map(core::PodCondition::from).collect()
         });
@@ -204,7 +208,13 @@ impl From<SlimStatus> for core::PodStatus {
 
 impl From<SlimCondition> for core::PodCondition {
     fn from(slim: SlimCondition) -> Self {
-        Self { type_: slim.kind, status: slim.status, reason: slim.reason, ..Self::default() }
+        Self {
+            type_: slim.kind,
+            status: slim.status,
+            reason: slim.reason,
+            last_transition_time: slim.last_transition_time,
+            ..Self::default()
+        }
     }
 }
 

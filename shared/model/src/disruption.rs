@@ -69,6 +69,12 @@ pub struct NodeFacts {
     pub conditions: BTreeMap<String, (ConditionStatus, Timestamp)>,
     /// Since when its NodeClaim has the condition Drifted, if it has.
     pub drifted: Option<Timestamp>,
+    /// Which of the conditions Drifted and Consolidatable its NodeClaim has, and the reason of each.
+    pub findings: BTreeMap<String, String>,
+    /// When a pod last came or went, as its NodeClaim says.
+    pub pod_event: Option<Timestamp>,
+    /// The NodeClaim's generation.
+    pub generation: i64,
 }
 
 /// A node is to go once its replacements are ready.
@@ -93,6 +99,8 @@ pub struct PodFacts {
     pub started: Option<Timestamp>,
     /// Its condition Ready is False.
     pub unready: bool,
+    /// When it last came to its node, ended, or was asked to leave, if that is known.
+    pub event: Option<Timestamp>,
 }
 
 /// What a PodDisruptionBudget allows now.

@@ -1,6 +1,6 @@
 //! The closed list of changes to the world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -120,6 +120,13 @@ pub enum Effect {
         /// Until when.
         until: Timestamp,
     },
+    /// Count how registrations of a NodePool's nodes came out; its condition NodeRegistrationHealthy follows.
+    NoteRegistrations {
+        /// The NodePool.
+        pool: String,
+        /// In the order of the NodeClaims' names.
+        outcomes: Vec<Registration>,
+    },
     /// Tell kube-scheduler which node a pending pod was planned for.
     NominateNode {
         /// The pod.
@@ -172,6 +179,26 @@ pub struct MarkOrder {
     pub replaced_by: Vec<String>,
     /// When this was decided.
     pub since: Timestamp,
+}
+
+/// How the registration of a node came out.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registration {
+    /// When the NodeClaim was made: one that is older than its NodePool was a namesake's.
+    pub claimed: Timestamp,
+    /// Why it failed, if it did.
+    pub failure: Option<RegistrationFailure>,
+}
+
+/// Why a node has not registered.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegistrationFailure {
+    /// A CamelCase word.
+    pub reason: String,
+    /// A sentence, or nothing.
+    pub message: String,
 }
 
 /// What not to buy from for a while.
@@ -287,7 +314,7 @@ pub struct ClaimChange {
     /// The NodeClaim.
     pub claim: String,
     /// The version it was read at: if it has changed since, nothing is written. Without, it is written in any case, and
-    /// then it holds no conditions.
+    /// then it holds no conditions but those that stand for themselves.
     pub version: Option<String>,
     /// Hold it until its machine is gone.
     pub finalizer: bool,
@@ -305,8 +332,12 @@ pub struct ClaimChange {
     pub capacity: Resources,
     /// What pods can have of it.
     pub allocatable: Resources,
+    /// When a pod last came or went.
+    pub pod_event: Option<Timestamp>,
     /// Conditions to set, by type.
     pub conditions: BTreeMap<String, Condition>,
+    /// Conditions to take away.
+    pub off: BTreeSet<String>,
 }
 
 impl ClaimChange {

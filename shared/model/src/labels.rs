@@ -52,6 +52,10 @@ pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed"
 pub const LAUNCH_GROUP: &str = "journeyman.dev/launch-group";
 /// Annotation: how many launches of the group have come to nothing.
 pub const LAUNCH_ATTEMPT: &str = "journeyman.dev/launch-attempt";
+/// Annotation of a pool: how its last registrations came out.
+pub const REGISTRATIONS: &str = "journeyman.dev/registrations";
+/// Annotation: the pods that a NodeClaim was planned for, as namespace/name by comma.
+pub const PLANNED_PODS: &str = "journeyman.dev/planned-pods";
 /// Annotation: when the cloud takes the machine away.
 pub const INTERRUPTION_DEADLINE: &str = "journeyman.dev/interruption-deadline";
 /// Annotation: the NodeClaims that replace this one, by comma.

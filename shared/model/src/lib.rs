@@ -36,14 +36,14 @@ pub use disruption::{
 };
 pub use effect::{
     Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, MarkOrder, NodeChange,
-    NodeClaimDraft, ObjectRef, readiness,
+    NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, readiness,
 };
 pub use hash::Fnv1a;
 pub use interruption::{InterruptionSnapshot, Notice, NoticeKind};
 pub use lifecycle::{
     Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,
     LaunchClass, LaunchFailure, LaunchFailureKind, LeavingClass, LifecycleSnapshot, PlannedPod,
-    SweepSnapshot,
+    SweepSnapshot, UnboundPod,
 };
 pub use money::MicroUsd;
 pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};

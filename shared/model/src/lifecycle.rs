@@ -130,6 +130,18 @@ pub struct PlannedPod {
     pub uid: String,
 }
 
+/// A pod that is bound to no node.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnboundPod {
+    /// The pod.
+    pub name: ObjectName,
+    /// Its uid.
+    pub uid: String,
+    /// The node that kube-scheduler was told, or has chosen itself.
+    pub nominated: Option<String>,
+}
+
 /// A whole cluster at one moment, as far as leftovers can be told.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -49,4 +49,7 @@ pub struct Settings {
     pub min_values: MinValuesPolicy,
     /// What a node costs beside its instance: licences, monitoring.
     pub fee_per_node: MicroUsd,
+    /// kube-scheduler is told which nodes pods are planned for.
+    #[serde(default)]
+    pub nominate: bool,
 }

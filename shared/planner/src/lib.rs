@@ -17,7 +17,7 @@ use model::{Effect, Funnel, MarkOrder, ObjectName, Plan, Snapshot};
 
 pub use disruption::consolidation::{Consolidation, Sweep, Weights};
 pub use interruption::interrupt;
-pub use lifecycle::{Wants, care, launch_group, release, sweep, wants};
+pub use lifecycle::{Wants, care, launch_group, planned, release, sweep, wants};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,6 +74,11 @@ pub fn objections(plan: &Plan, snapshot: &Snapshot, steps: &[Step]) -> Vec<Strin
     } else {
         model::audit_disruption(plan, snapshot)
     }
+}
+
+/// What NodeClaims are to be told of themselves, where it has changed.
+pub fn findings(snapshot: &Snapshot) -> Vec<Effect> {
+    disruption::findings::findings(snapshot)
 }
 
 /// What closes the nodes that a plan gives up to new pods, before they are looked at once more: what lands on a node in

@@ -57,6 +57,8 @@ pub struct ClusterConfig {
     /// What a node costs beside its instance, in dollars an hour.
     #[serde(deserialize_with = "dollars")]
     pub usd_per_node_hour: MicroUsd,
+    /// Whether kube-scheduler is told which nodes pods are planned for. Below 1.35 it doesn't listen.
+    pub nominate_planned_pods: bool,
 }
 
 /// Why the environment can't be used.
@@ -161,6 +163,7 @@ impl ClusterConfig {
             preferences: self.preference_policy,
             min_values: self.min_values_policy,
             fee_per_node: self.usd_per_node_hour,
+            nominate: self.nominate_planned_pods,
         }
     }
 }
@@ -220,6 +223,10 @@ mod tests {
         assert_eq!(config.clusters["a"].settings().fee_per_node, MicroUsd(20_000));
         assert_eq!(config.clusters["a"].settings().min_values, MinValuesPolicy::Strict);
         assert_eq!(config.clusters["b"].settings().min_values, MinValuesPolicy::BestEffort);
+        assert!(!config.clusters["a"].settings().nominate);
+        let clusters = r#"{"a": {"nominatePlannedPods": true}}"#;
+        let config = read(&[("AWS_REGION", "r"), ("JOURNEYMAN_CLUSTERS", clusters)]).unwrap();
+        assert!(config.clusters["a"].settings().nominate);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Nodes that are not needed, or not as they are, go.
 
+use model::Snapshot;
+
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::world::World;
@@ -12,9 +14,17 @@ impl World {
         result
     }
 
-    /// Nodes are closed to new pods first, then looked at again: what has landed in between stays, and its node with it.
     async fn give_up(&mut self, name: &str) -> Result<(), RunError> {
         let snapshot = self.observe(name).await?;
+        let findings = planner::findings(&snapshot);
+        let result = self.close_and_confirm(name, snapshot).await;
+        // What is refused is found again by the next look.
+        self.act(name, &findings).await?;
+        result
+    }
+
+    /// Nodes are closed to new pods first, then looked at again: what has landed in between stays, and its node with it.
+    async fn close_and_confirm(&mut self, name: &str, snapshot: Snapshot) -> Result<(), RunError> {
         let plan = planner::decide(&snapshot, planner::DISRUPT);
         let closing = planner::closing(&plan);
         if closing.is_empty() || !planner::objections(&plan, &snapshot, planner::DISRUPT).is_empty() {

@@ -110,6 +110,11 @@ impl World {
                 instances.push(instance.clone());
             }
         }
+        let planned = if wants.unbound && self.config.cluster(name)?.nominate_planned_pods {
+            planner::planned(&parts.claims, &self.site(name).await?.cluster.unbound_pods().await?)
+        } else {
+            BTreeMap::new()
+        };
         Ok(LifecycleSnapshot {
             now: Timestamp::now(),
             claims: parts.claims,
@@ -123,7 +128,7 @@ impl World {
             types,
             classes,
             launches: launched.answers.clone(),
-            planned: BTreeMap::new(),
+            planned,
         })
     }
 

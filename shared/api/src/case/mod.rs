@@ -165,6 +165,7 @@ impl Case {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             fee_per_node: written.fee_per_node.map(|fee| fee.0).unwrap_or_default(),
+            nominate: false,
         }
     }
 

@@ -64,10 +64,15 @@ impl<'a> Claim<'a> {
             expire_after: crd::duration(&claim.spec.expire_after),
             termination_grace_period: claim.spec.termination_grace_period.as_deref().and_then(crd::duration),
             drifted: condition("Drifted").map(|condition| condition.last_transition_time.0),
+            findings: ["Drifted", "Consolidatable"]
+                .into_iter()
+                .filter_map(|kind| Some((kind.to_owned(), condition(kind)?.reason.clone())))
+                .collect(),
+            pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(|event| event.0),
+            generation: claim.metadata.generation.unwrap_or_default(),
             ..NodeFacts::default()
         };
         let initialized = condition("Initialized").map(|condition| condition.last_transition_time.0);
-        let event = status.and_then(|status| status.last_pod_event_time.as_ref()).map(|event| event.0);
         Self {
             name: name_of(&claim.metadata).name,
             provider_id: text(status.and_then(|status| status.provider_id.as_ref())),
@@ -81,7 +86,7 @@ impl<'a> Claim<'a> {
             deleting: claim.metadata.deletion_timestamp.is_some()
                 || condition("InstanceTerminating").is_some(),
             created: time(claim.metadata.creation_timestamp.as_ref()),
-            last_pod_event: event.or(initialized),
+            last_pod_event: facts.pod_event.or(initialized),
             facts,
         }
     }

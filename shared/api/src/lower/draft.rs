@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use model::{
@@ -52,6 +52,8 @@ pub(super) struct PodEntry {
     pub(super) phase: Phase,
     pub(super) terminating: bool,
     pub(super) unschedulable: bool,
+    /// The node it is promised.
+    pub(super) nominated: Option<String>,
     pub(super) owner: Option<Owner>,
     pub(super) daemon: bool,
     pub(super) mirror: bool,
@@ -81,6 +83,9 @@ impl PodEntry {
             phase: phase(status, node.is_some()),
             terminating: meta.deletion_timestamp.is_some(),
             unschedulable: node.is_none() && unschedulable(&spec, status),
+            nominated: status
+                .and_then(|status| status.nominated_node_name.clone())
+                .filter(|node| !node.is_empty()),
             owner: controller(owners),
             daemon: owned_by("DaemonSet", "apps/v1"),
             mirror: owned_by("Node", "v1") || annotation("kubernetes.io/config.mirror").is_some(),
@@ -104,7 +109,28 @@ pub(super) fn facts(meta: &ObjectMeta, status: Option<&core::PodStatus>) -> PodF
         deletion_cost: cost.and_then(|cost| cost.parse().ok()).unwrap_or_default(),
         started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
         unready: conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False"),
+        event: event(meta, status, conditions),
     }
+}
+
+/// When a pod came to its node, ended, or was asked to leave, whichever was last.
+fn event(
+    meta: &ObjectMeta,
+    status: Option<&core::PodStatus>,
+    conditions: &[core::PodCondition],
+) -> Option<Timestamp> {
+    let turned = |kind: &str, to: &str| {
+        let found = conditions.iter().find(|condition| condition.type_ == kind && condition.status == to)?;
+        Some(found.last_transition_time.as_ref()?.0)
+    };
+    let started = status.and_then(|status| status.start_time.as_ref()).map(|time| time.0);
+    let came = turned("PodScheduled", "True").or(started);
+    let ended = matches!(phase(status, true), Phase::Terminal).then(|| turned("Ready", "False")).flatten();
+    // The timestamp is when it is to be gone.
+    let leaving = meta.deletion_timestamp.as_ref().map(|gone| {
+        gone.0 - SignedDuration::from_secs(meta.deletion_grace_period_seconds.unwrap_or_default())
+    });
+    [came, ended, leaving].into_iter().flatten().max()
 }
 
 /// A time; the epoch where none is given.
@@ -124,10 +150,6 @@ fn phase(status: Option<&core::PodStatus>, bound: bool) -> Phase {
 
 /// Whether kube-scheduler has found no place: by its condition, or for want of one because it is a manifest.
 fn unschedulable(spec: &core::PodSpec, status: Option<&core::PodStatus>) -> bool {
-    let nominated = status.and_then(|status| status.nominated_node_name.as_deref());
-    if nominated.is_some_and(|node| !node.is_empty()) {
-        return false;
-    }
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     match conditions.iter().find(|condition| condition.type_ == "PodScheduled") {
         Some(condition) => condition.reason.as_deref() == Some("Unschedulable"),

@@ -69,6 +69,7 @@ pub fn lower(objects: &Objects, options: &LowerOptions) -> Result<Lowered, Lower
     lowering.pools();
     lowering.nodes();
     lowering.pods();
+    lowering.pod_events();
     lowering.workloads();
     lowering.daemon_sets();
     lowering.pdbs();

@@ -131,3 +131,34 @@ fn pods_on_nodes_that_were_not_given_are_noted() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {nodeName: elsewhere, containers: []}\n";
     assert!(lowered(pod).notes.iter().any(|note| note.place == "Node elsewhere"));
 }
+
+#[test]
+fn pods_tell_when_one_last_came_or_went() {
+    let pod = |name: &str, meta: &str, status: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}{meta}}}\nspec: {{nodeName: ip-1, containers: []}}\nstatus: {{{status}}}\n"
+        )
+    };
+    let came = |hour: u32| {
+        format!(
+            "phase: Running, conditions: [{{type: PodScheduled, status: 'True', lastTransitionTime: '2026-01-05T{hour:02}:00:00Z'}}]"
+        )
+    };
+    let ended = "phase: Succeeded, startTime: '2026-01-05T01:00:00Z', conditions: [{type: Ready, status: 'False', lastTransitionTime: '2026-01-05T07:00:00Z'}]";
+    let daemon = ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u}]";
+    let leaving = ", deletionTimestamp: '2026-01-05T09:00:30Z', deletionGracePeriodSeconds: 30";
+    let joined = node("karpenter.sh/registered: 'true'", "providerID: 'aws:///a/i-1'", "");
+    let running = format!("{CLAIM}{LAUNCHED}{joined}");
+    for (what, pods, expected) in [
+        ("none", String::new(), None),
+        ("one came", pod("a", "", &came(3)), Some("2026-01-05T03:00:00Z")),
+        ("the last of two", pod("a", "", &came(3)) + &pod("b", "", &came(4)), Some("2026-01-05T04:00:00Z")),
+        ("one ended", pod("a", "", ended), Some("2026-01-05T07:00:00Z")),
+        ("one is leaving", pod("a", leaving, &came(3)), Some("2026-01-05T09:00:00Z")),
+        ("a DaemonSet's", pod("a", daemon, &came(3)), None),
+    ] {
+        let nodes = lowered(&format!("{running}{pods}")).cluster.nodes;
+        let told = nodes[0].last_pod_event.map(|event| event.to_string());
+        assert_eq!((nodes.len(), told.as_deref()), (1, expected), "{what}");
+    }
+}

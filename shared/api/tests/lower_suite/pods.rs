@@ -2,7 +2,7 @@
 
 use model::{Phase, Requirement, labels};
 
-use super::kit::{faults, object, only, pod, spec};
+use super::kit::{faults, lowered, object, only, pod, spec};
 
 #[test]
 fn core_prov_03_only_pods_without_a_place_are_pending() {
@@ -24,7 +24,7 @@ fn core_prov_03_only_pods_without_a_place_are_pending() {
         (plain.clone(), "", condition("SchedulingGated"), false),
         (plain.clone(), "  schedulingGates: [{name: g}]\n", String::new(), false),
         (plain.clone(), "", "status: {phase: Pending}".to_owned(), true),
-        (plain.clone(), "", "status: {phase: Pending, nominatedNodeName: n0}".to_owned(), false),
+        (plain.clone(), "", "status: {phase: Pending, nominatedNodeName: gone}".to_owned(), true),
         (plain.clone(), "", "status: {phase: Failed}".to_owned(), false),
         (plain.clone(), "  nodeName: n0\n", String::new(), false),
         (owner("DaemonSet", "apps/v1"), "", String::new(), false),
@@ -36,6 +36,31 @@ fn core_prov_03_only_pods_without_a_place_are_pending() {
         let text =
             format!("apiVersion: v1\nkind: Pod\n{meta}spec:\n  containers: [{{name: c}}]\n{extra}{status}\n");
         assert_eq!(only(&text).is_pending(), pending, "{text}");
+    }
+}
+
+/// Whoever is promised a node that works has a place; a node that only starts, or is gone, may come to nothing.
+#[test]
+fn core_prov_03_a_pod_that_is_promised_a_working_node_is_not_pending() {
+    let claimed = |registered: &str, more: &str| {
+        format!(
+            "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: c}}\nspec: {{nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, requirements: []}}\nstatus: {{providerID: 'aws:///a/i-1', nodeName: n0}}\n---\napiVersion: v1\nkind: Node\nmetadata: {{name: n0, labels: {{{registered}}}{more}}}\nspec: {{providerID: 'aws:///a/i-1'}}\n"
+        )
+    };
+    let (joined, ready) = (
+        "karpenter.sh/registered: 'true'",
+        "karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true'",
+    );
+    for (what, node, pending) in [
+        ("none", String::new(), true),
+        ("not ours", "---\napiVersion: v1\nkind: Node\nmetadata: {name: n0}\n".to_owned(), false),
+        ("starting", claimed(joined, ""), true),
+        ("working", claimed(ready, ""), false),
+        ("going", claimed(ready, ", deletionTimestamp: '2026-06-01T12:00:00Z'"), true),
+    ] {
+        let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\nstatus: {phase: Pending, nominatedNodeName: n0}\n";
+        let pods = lowered(&format!("{pod}{node}")).cluster.pods;
+        assert_eq!(pods[0].is_pending(), pending, "{what}");
     }
 }
 

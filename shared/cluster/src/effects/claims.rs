@@ -261,6 +261,11 @@ fn status_patch(change: &ClaimChange, present: &Value) -> Option<Value> {
             status.insert(field.to_owned(), wanted.clone().into());
         }
     }
+    let event =
+        change.pod_event.map(seconds).filter(|event| text(present, "/status/lastPodEventTime") != event);
+    if let Some(event) = event {
+        status.insert("lastPodEventTime".to_owned(), event.into());
+    }
     for (field, wanted) in [("capacity", &change.capacity), ("allocatable", &change.allocatable)] {
         let wanted = lower::resources(wanted).into_iter().map(|(name, amount)| (name, amount.0)).collect();
         let missing = missing(present, &format!("/status/{field}"), &wanted);

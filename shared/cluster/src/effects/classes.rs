@@ -1,14 +1,20 @@
 //! What NodePools and EC2NodeClasses come to, and EC2NodeClasses let go.
 
 use api::crd::Kind;
+use api::lower;
+use api::registrations::{self, Noted};
 use http::Method;
-use model::labels::CLASS_FINALIZER;
+use model::Registration;
+use model::labels::{CLASS_FINALIZER, REGISTRATIONS};
 use serde_json::{Value, json};
 
 use super::{Observed, text};
 use crate::client::{Cluster, MERGE};
 use crate::error::Refused;
 use crate::kinds::Served;
+
+/// How often a count is made anew when somebody else wrote in between.
+const ATTEMPTS: usize = 3;
 
 fn path(class: &str) -> String {
     format!("{}/{class}", Served::crd(Kind::Ec2NodeClass).path)
@@ -50,5 +56,48 @@ impl Cluster {
     pub async fn release_node_class(&self, class: &str, uid: &str) -> Result<Observed, Refused> {
         let what = format!("releasing EC2NodeClass {class}");
         self.release(&path(class), uid, CLASS_FINALIZER, &what).await.map(|(observed, _)| observed)
+    }
+
+    /// Counts how registrations came out on their pool; if the pool is gone, nobody asks any more.
+    pub(super) async fn note_registrations(
+        &self,
+        pool: &str,
+        outcomes: &[Registration],
+    ) -> Result<Observed, Refused> {
+        let what = format!("counting registrations of NodePool {pool}");
+        let path = format!("{}/{pool}", Served::crd(Kind::NodePool).path);
+        let mut refused = String::new();
+        for _ in 0..ATTEMPTS {
+            let Some(present) = self.object(&path, &what).await? else { return Ok(Observed::Gone) };
+            let read = lower::read_stored(&present)
+                .map_err(|message| Refused::Invalid { what: what.clone(), message })?;
+            let noted = registrations::noted(&read, outcomes, self.now());
+            match self.write_noted(pool, &present, noted).await {
+                Err(Refused::Conflict { message, .. }) => refused = message,
+                other => return other,
+            }
+        }
+        Err(Refused::Conflict { what, message: refused })
+    }
+
+    async fn write_noted(&self, pool: &str, present: &Value, noted: Noted) -> Result<Observed, Refused> {
+        let mut version = text(present, "/metadata/resourceVersion").to_owned();
+        let mut observed = Observed::Already;
+        // The condition first: if the run ends there, the next outcome is counted from what it says.
+        if let Some(conditions) = noted.conditions {
+            let status = json!({ "conditions": conditions });
+            let what = format!("writing the status of NodePool {pool}");
+            let body = json!({ "metadata": { "resourceVersion": version }, "status": status });
+            let path = format!("{}/{pool}/status", Served::crd(Kind::NodePool).path);
+            let written = self.write(Method::PATCH, &path, MERGE, &body, &what).await?;
+            version = text(&written, "/metadata/resourceVersion").to_owned();
+            observed = Observed::Done;
+        }
+        if let Some(annotation) = noted.annotation {
+            let metadata = json!({ "annotations": { REGISTRATIONS: annotation } });
+            self.set_metadata(Kind::NodePool, pool, &version, &metadata).await?;
+            observed = Observed::Done;
+        }
+        Ok(observed)
     }
 }

@@ -28,7 +28,7 @@ struct Written {
 
 /// All conditions of a NodeClaim with the changes made, if any are.
 pub(super) fn changed(change: &ClaimChange, present: &Value) -> Option<Value> {
-    if change.conditions.is_empty() {
+    if change.conditions.is_empty() && change.off.is_empty() {
         return None;
     }
     let number = |pointer: &str| present.pointer(pointer).and_then(Value::as_i64);
@@ -41,6 +41,7 @@ pub(super) fn changed(change: &ClaimChange, present: &Value) -> Option<Value> {
         .unwrap_or_default();
     let mut all: BTreeMap<String, Written> =
         before.iter().map(|written| (written.r#type.clone(), written.clone())).collect();
+    all.retain(|kind, _| !change.off.contains(kind));
     for kind in DEPENDENTS {
         all.entry(kind.to_owned()).or_insert_with(|| Written {
             r#type: kind.to_owned(),

@@ -3,6 +3,7 @@
 
 mod effects;
 mod events;
+mod findings;
 mod kit;
 mod lease;
 mod lifecycle;

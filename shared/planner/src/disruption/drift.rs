@@ -39,7 +39,7 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
 }
 
 /// What a node has drifted by, in Karpenter's order and words.
-fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Option<(&'static str, String)> {
+pub(super) fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Option<(&'static str, String)> {
     let annotation = |key: &str| node.disruption.annotations.get(key).map(String::as_str);
     let hashed = |hash: &str, version: &str| Some((annotation(hash)?, annotation(version)?));
     if let Some((then, at)) = hashed(labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION)

@@ -10,6 +10,7 @@ pub(crate) mod consolidation;
 mod drift;
 mod emptiness;
 mod expiry;
+pub(crate) mod findings;
 mod renew;
 
 use std::borrow::Cow;

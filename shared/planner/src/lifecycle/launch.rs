@@ -81,7 +81,10 @@ pub(super) fn tend(view: &View<'_>, launches: &Launches<'_>, work: &mut Work<'_>
     }
     match launches.of(work.claim) {
         Some(Fate::Takes(machine)) => adoption::adopt(view, work, machine),
-        Some(Fate::Fails { reason, event, message }) => work.delete_saying(reason, event, message.clone()),
+        Some(Fate::Fails { reason, event, message }) => {
+            work.registration(Some((reason, message)));
+            work.delete_saying(reason, event, message.clone());
+        }
         Some(Fate::Retries { reason, message, attempt, at_once }) => {
             work.set(LAUNCHED, ConditionStatus::Unknown, reason, cut(message));
             if let Some(attempt) = attempt {

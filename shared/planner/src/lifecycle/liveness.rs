@@ -48,5 +48,9 @@ pub(super) fn tend(work: &mut Work<'_>) {
         || format!("{kind} has not come true in time"),
         |known| format!("{kind} has not come true in time: {} {}", known.reason, known.message),
     );
+    let launched = work.claim.is(LAUNCHED);
+    let cause = work.claim.conditions.get(LAUNCHED).filter(|known| !launched && !known.reason.is_empty());
+    let cause = cause.map_or(("RegistrationFailed", why.as_str()), |it| (&it.reason, &it.message));
+    work.registration(Some(cause));
     work.delete(reason, why.trim_end());
 }

@@ -28,6 +28,7 @@ use model::{Care, Claim, ConditionStatus, LifecycleSnapshot};
 pub use classes::release;
 pub(crate) use launch::AVOIDED_FOR;
 pub use sweep::sweep;
+pub use tagging::planned;
 pub(crate) use termination::closing;
 pub use wants::{Wants, launch_group, wants};
 

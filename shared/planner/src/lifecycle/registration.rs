@@ -11,7 +11,7 @@ use super::work::Work;
 pub(super) const NOT_FOUND: &str = "no Node has the machine's provider id yet";
 
 /// Annotations of a NodeClaim that are of no use on a Node.
-const OWN: [&str; 2] = [labels::LAUNCH_GROUP, labels::LAUNCH_ATTEMPT];
+const OWN: [&str; 3] = [labels::LAUNCH_GROUP, labels::LAUNCH_ATTEMPT, labels::PLANNED_PODS];
 
 /// Looks for the Node, and lets it in.
 pub(super) fn tend(view: &View<'_>, work: &mut Work<'_>) {
@@ -36,6 +36,7 @@ fn join(node: &ClaimNode, work: &mut Work<'_>) {
     let change = sync(work.claim, node);
     if change.is_empty() {
         work.set_true(REGISTERED);
+        work.registration(None);
         work.change.node = Some(node.name.clone());
         work.look_at_once();
         return;

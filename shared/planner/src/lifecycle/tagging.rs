@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Claim, Effect, labels};
+use model::{Claim, Effect, PlannedPod, UnboundPod, labels};
 
 use super::view::{Machine, View};
 use super::work::Work;
@@ -39,6 +39,34 @@ pub(super) fn tend(view: &View<'_>, work: &mut Work<'_>) {
         work.effect(Effect::TagInstance { provider_id: id.clone(), tags });
     }
     work.look_by_age(claim.created);
+}
+
+/// Whether pods may be waiting for a NodeClaim's node to become one that takes them.
+pub(super) fn is_awaited(claim: &Claim) -> bool {
+    claim.deleting.is_none()
+        && claim.is(REGISTERED)
+        && !claim.is(INITIALIZED)
+        && claim.annotations.contains_key(labels::PLANNED_PODS)
+}
+
+/// The pods that NodeClaims were planned for, as far as they still wait and nobody has chosen a node for them.
+pub fn planned(claims: &[Claim], unbound: &[UnboundPod]) -> BTreeMap<String, Vec<PlannedPod>> {
+    let unbound: BTreeMap<(&str, &str), &UnboundPod> = unbound
+        .iter()
+        .filter(|pod| pod.nominated.is_none())
+        .map(|pod| ((pod.name.namespace.as_str(), pod.name.name.as_str()), pod))
+        .collect();
+    let mut planned = BTreeMap::new();
+    for claim in claims.iter().filter(|claim| is_awaited(claim)) {
+        let names = claim.annotations.get(labels::PLANNED_PODS).map(String::as_str).unwrap_or_default();
+        let waiting = names.split(',').filter_map(|name| unbound.get(&name.split_once('/')?));
+        let waiting: Vec<PlannedPod> =
+            waiting.map(|pod| PlannedPod { name: pod.name.clone(), uid: pod.uid.clone() }).collect();
+        if !waiting.is_empty() {
+            planned.insert(claim.name.clone(), waiting);
+        }
+    }
+    planned
 }
 
 /// Tells kube-scheduler, while pods wait for the node to become one that takes them.

@@ -17,6 +17,8 @@ pub struct Wants {
     pub provider_ids: BTreeSet<String>,
     /// Nodes: the pods on them and the volumes attached to them.
     pub pods_on: BTreeSet<String>,
+    /// Pods that are bound to no node, if kube-scheduler is to be told where they were planned to go.
+    pub unbound: bool,
 }
 
 /// The group a NodeClaim is launched in: its own, if nobody gave it one.
@@ -27,7 +29,8 @@ pub fn launch_group(claim: &Claim) -> &str {
 /// What to read to look after `claims`, whose Nodes are `nodes`, and after Nodes without a NodeClaim. The rest costs
 /// requests and changes nothing.
 pub fn wants(claims: &[Claim], nodes: &[ClaimNode], orphans: &[ClaimNode]) -> Wants {
-    let mut wants = Wants::default();
+    let unbound = claims.iter().any(tagging::is_awaited);
+    let mut wants = Wants { unbound, ..Wants::default() };
     for claim in claims {
         let own = || nodes.iter().filter(|node| Some(&node.provider_id) == claim.provider_id.as_ref());
         match &claim.provider_id {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Care, Claim, ClaimChange, Condition, ConditionStatus, Effect, EventKind, ObjectRef, readiness};
+use model::{
+    Care, Claim, ClaimChange, Condition, ConditionStatus, Effect, EventKind, ObjectRef, Registration,
+    RegistrationFailure, readiness,
+};
 
 use super::{INITIALIZED, LAUNCHED, READY, REGISTERED, pace};
 
@@ -15,11 +18,12 @@ pub(super) struct Desk {
     pub now: Timestamp,
     pub care: Care,
     room_wanted: Option<String>,
+    registrations: BTreeMap<String, Vec<Registration>>,
 }
 
 impl Desk {
     pub fn new(now: Timestamp) -> Self {
-        Self { now, care: Care::default(), room_wanted: None }
+        Self { now, care: Care::default(), room_wanted: None, registrations: BTreeMap::new() }
     }
 
     /// Something that concerns no NodeClaim alone.
@@ -31,6 +35,9 @@ impl Desk {
     pub fn add(&mut self, work: Work<'_>) {
         let name = work.claim.name.clone();
         let deleted = work.deleted;
+        if let (Some(outcome), Some(pool)) = (work.registration.clone(), &work.claim.pool) {
+            self.registrations.entry(pool.clone()).or_default().push(outcome);
+        }
         let (change, effects, again) = work.settle();
         if !change.is_empty() {
             self.effect(Effect::ChangeNodeClaim(Box::new(change)));
@@ -45,6 +52,9 @@ impl Desk {
     }
 
     pub fn finish(mut self) -> Care {
+        let noted = std::mem::take(&mut self.registrations).into_iter();
+        let noted = noted.map(|(pool, outcomes)| Effect::NoteRegistrations { pool, outcomes });
+        self.care.effects.extend(noted);
         if let Some(reason) = self.room_wanted {
             // Its pods need room elsewhere; provisioning would find out by itself, but later.
             self.care.effects.push(Effect::HintProvision { reason });
@@ -61,11 +71,20 @@ pub(super) struct Work<'a> {
     effects: Vec<Effect>,
     again: Option<SignedDuration>,
     deleted: Option<&'static str>,
+    registration: Option<Registration>,
 }
 
 impl<'a> Work<'a> {
     pub fn new(claim: &'a Claim, now: Timestamp) -> Self {
-        Self { claim, change: claim.change(), now, effects: Vec::new(), again: None, deleted: None }
+        Self {
+            claim,
+            change: claim.change(),
+            now,
+            effects: Vec::new(),
+            again: None,
+            deleted: None,
+            registration: None,
+        }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -134,6 +153,15 @@ impl<'a> Work<'a> {
             });
             self.look_at_once();
         }
+    }
+
+    /// Its Node has joined, or never will.
+    pub fn registration(&mut self, failure: Option<(&str, &str)>) {
+        let failure = failure.map(|(reason, message)| RegistrationFailure {
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        });
+        self.registration = Some(Registration { claimed: self.claim.created, failure });
     }
 
     /// Whether the NodeClaim was just asked to go.

@@ -14,6 +14,8 @@ use solver::BitSet;
 use super::packing::{Packer, usage};
 use super::universe::{Template, Universe};
 
+/// So many bytes of a NodeClaim at most say which pods it is for; pods beyond go where kube-scheduler likes.
+const LONGEST_PLAN: usize = 16_384;
 /// A NodeClaim names at most so many types, unless `minValues` asks for more: as many as one fleet request can hold.
 const MAX_TYPES: usize = 60;
 
@@ -269,7 +271,10 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
             options: offers,
             pinned: bin.pinned.clone(),
         };
-        let draft = draft(template, name, requirements, requests, bin.options.relaxed);
+        let mut draft = draft(template, name, requirements, requests, bin.options.relaxed);
+        if snapshot.settings.nominate && !node.pods.is_empty() {
+            draft.annotations.insert(labels::PLANNED_PODS.to_owned(), planned(&node.pods));
+        }
         made.push((node, draft, alike));
     }
     made.sort_by(|(a, ..), (b, ..)| a.name.cmp(&b.name));
@@ -287,6 +292,20 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
         plan.nodes.push(node);
         plan.effects.push(Effect::CreateNodeClaim(Arc::new(draft)));
     }
+}
+
+/// The pods that a node is for, as its NodeClaim tells whoever nominates it for them.
+fn planned(pods: &[model::ObjectName]) -> String {
+    let mut text = String::new();
+    for pod in pods {
+        let comma = if text.is_empty() { "" } else { "," };
+        let next = format!("{comma}{}/{}", pod.namespace, pod.name);
+        if text.len() + next.len() > LONGEST_PLAN {
+            break;
+        }
+        text += &next;
+    }
+    text
 }
 
 /// The name of a launch group: of its NodeClaims, and of the moment, since names come back and launches must not.

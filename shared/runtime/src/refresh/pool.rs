@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::crd::{Ec2NodeClassStatus, NodePool};
+use api::registrations::HEALTHY;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use model::ConditionStatus;
@@ -50,12 +51,35 @@ pub(super) fn status(
     verdicts.push(root(&verdicts));
     let old = pool.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = pool.metadata.generation;
+    let class_generation = classes.get(class).and_then(generation_of);
+    let known = pool.status.as_ref().and_then(|status| status.node_class_observed_generation);
+    let counted = old.iter().find(|known| known.type_ == HEALTHY);
+    // How nodes of another template or class have joined says nothing of those to come.
+    let anew = counted.is_none_or(|counted| counted.observed_generation != generation)
+        || class_generation.is_some_and(|now| known != Some(now));
+    if anew {
+        let reason = "AwaitingReconciliation";
+        let message = "object is awaiting reconciliation".to_owned();
+        verdicts.push(Verdict::bad(HEALTHY, ConditionStatus::Unknown, reason, message));
+    }
     let mut conditions: Vec<Condition> =
         verdicts.into_iter().map(|verdict| dated(verdict, old, generation, now)).collect();
     let ours = |known: &&Condition| !conditions.iter().any(|new| new.type_ == known.type_);
     let others: Vec<Condition> = old.iter().filter(ours).cloned().collect();
     conditions.splice(0..0, others);
-    (conditions != old).then(|| json!({"conditions": conditions}))
+    let mut written = json!({ "conditions": conditions });
+    if let Some(class_generation) = class_generation {
+        written["nodeClassObservedGeneration"] = class_generation.into();
+    }
+    // Whoever else writes conditions may have another order.
+    let changed =
+        old.len() != conditions.len() || conditions.iter().any(|condition| !old.contains(condition));
+    (anew || changed).then_some(written)
+}
+
+/// The generation that a class's status is about.
+fn generation_of(status: &Ec2NodeClassStatus) -> Option<i64> {
+    status.conditions.iter().find(|known| known.type_ == "Ready")?.observed_generation
 }
 
 #[cfg(test)]
@@ -94,9 +118,38 @@ mod tests {
             let conditions = &pool.status.as_ref().unwrap().conditions;
             let found = conditions.iter().find(|known| known.type_ == "NodeClassReady").unwrap();
             assert_eq!(format!("NodeClassReady={} {}", found.status, found.reason), told);
-            assert_eq!(conditions.last().unwrap().status, found.status, "Ready follows");
+            let of = |kind: &str| conditions.iter().find(|known| known.type_ == kind).unwrap();
+            assert_eq!(of("Ready").status, found.status, "Ready follows");
+            assert_eq!(of(HEALTHY).reason, "AwaitingReconciliation");
             assert_eq!(status(&pool, &classes, None, now), None, "nothing new to write");
         }
+    }
+
+    #[test]
+    fn reg_08_registrations_are_counted_anew_for_another_template_or_class() {
+        let now = "2026-06-01T12:00:00Z".parse().unwrap();
+        let of = |generation: i64| {
+            let mut classes = class("True");
+            classes.get_mut("default").unwrap().conditions[0].observed_generation = Some(generation);
+            classes
+        };
+        let mut fine = pool();
+        fine.status = Some(serde_json::from_value(status(&fine, &of(1), None, now).unwrap()).unwrap());
+        for known in &mut fine.status.as_mut().unwrap().conditions {
+            if known.type_ == HEALTHY {
+                known.status = "True".to_owned();
+            }
+        }
+        let healthy = |pool: &NodePool, class_generation| {
+            let written = status(pool, &of(class_generation), None, now)?;
+            let written: api::crd::NodePoolStatus = serde_json::from_value(written).unwrap();
+            assert_eq!(written.node_class_observed_generation, Some(class_generation));
+            Some(written.conditions.into_iter().find(|known| known.type_ == HEALTHY).unwrap().status)
+        };
+        assert_eq!(healthy(&fine, 1), None);
+        assert_eq!(healthy(&fine, 2).as_deref(), Some("Unknown"), "another class");
+        fine.metadata.generation = Some(3);
+        assert_eq!(healthy(&fine, 1).as_deref(), Some("Unknown"), "another template");
     }
 
     #[test]
@@ -111,7 +164,7 @@ mod tests {
             .conditions
             .into_iter()
             .map(|known| (known.type_, known.status, known.message));
-        let told: Vec<_> = told.filter(|(kind, ..)| kind != "NodeClassReady").collect();
+        let told: Vec<_> = told.filter(|(kind, ..)| kind != "NodeClassReady" && kind != HEALTHY).collect();
         let text = |text: &str| text.to_owned();
         assert_eq!(
             told,

@@ -207,4 +207,21 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn aws_b47_aws_b49_aws_b55_what_selects_nothing_is_named_and_nothing_is_left_of_it() {
+        let now: Timestamp = "2026-06-01T12:00:00Z".parse().unwrap();
+        let mut class = class();
+        class.status = Some(status(&class, found(), None, now));
+        for (found, expected) in [
+            (Found { subnets: Ok(vec![]), ..found() }, "SubnetsReady=False SubnetsNotFound"),
+            (Found { groups: Ok(vec![]), ..found() }, "SecurityGroupsReady=False SecurityGroupsNotFound"),
+            (Found { images: Ok(vec![]), ..found() }, "AMIsReady=False AMINotFound"),
+        ] {
+            let status = status(&class, found, None, now);
+            assert_eq!(told(&status)[0], expected);
+            let left = status.amis.len() + status.subnets.len() + status.security_groups.len();
+            assert_eq!(left, 2, "{expected}");
+        }
+    }
 }

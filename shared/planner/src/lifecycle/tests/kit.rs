@@ -232,9 +232,24 @@ pub fn snapshot(claims: Vec<Claim>) -> LifecycleSnapshot {
     }
 }
 
-/// Effects, one a line, short; events and hints only by their names.
+/// Effects, one a line, short; events and hints only by their names. How registrations came out has tests of its own.
 pub fn lines(care: &Care) -> Vec<String> {
-    care.effects.iter().map(line).collect()
+    let counted = |effect: &&Effect| !matches!(effect, Effect::NoteRegistrations { .. });
+    care.effects.iter().filter(counted).map(line).collect()
+}
+
+/// How registrations came out: the pool, and why each failed that did.
+pub fn registrations(care: &Care) -> Vec<String> {
+    let noted = care.effects.iter().filter_map(|effect| match effect {
+        Effect::NoteRegistrations { pool, outcomes } => Some((pool, outcomes)),
+        _ => None,
+    });
+    let why = |one: &model::Registration| {
+        one.failure.as_ref().map_or_else(|| "joined".to_owned(), |failure| failure.reason.clone())
+    };
+    noted
+        .map(|(pool, all)| format!("{pool}: {}", all.iter().map(why).collect::<Vec<_>>().join(", ")))
+        .collect()
 }
 
 fn line(effect: &Effect) -> String {
@@ -262,6 +277,7 @@ fn line(effect: &Effect) -> String {
             format!("forget templates of {} from {age:#}", class.as_deref().unwrap_or("all"))
         }
         Effect::ReleaseNodeClass { class, .. } => format!("release class {class}"),
+        Effect::NoteRegistrations { pool, .. } => format!("note registrations of {pool}"),
         Effect::MarkDisrupted(order) => format!("mark {}", order.claim),
         Effect::UnmarkDisrupted { claim, .. } => format!("unmark {claim}"),
     }

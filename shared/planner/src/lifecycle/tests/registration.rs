@@ -2,10 +2,10 @@
 
 use model::{
     Claim, ClaimNode, ConditionStatus, Effect, LifecycleSnapshot, NodeChange, ObjectName, PlannedPod,
-    Quantity, Taint, TaintEffect, labels,
+    Quantity, Taint, TaintEffect, UnboundPod, labels,
 };
 
-use super::super::care;
+use super::super::{care, planned, wants};
 use super::kit::*;
 
 fn joins(claim: Claim, node: ClaimNode) -> LifecycleSnapshot {
@@ -231,6 +231,72 @@ fn planned_pods_are_told_while_their_node_starts() {
     assert!(!nominates(&snapshot));
     snapshot.claims[0] = launched("c1", "1");
     assert!(!nominates(&snapshot));
+}
+
+#[test]
+fn reg_08_live_04_pools_learn_how_registrations_came_out() {
+    let joined = || {
+        joins(launched("c1", "1"), {
+            let change = node_change(&joins(launched("c1", "1"), joining("n1", "1")));
+            written(joining("n1", "1"), &change)
+        })
+    };
+    let alone = |claim: Claim| {
+        let mut seen = snapshot(vec![Claim { created: ago(900), ..claim }]);
+        seen.instances = vec![machine("1")];
+        seen
+    };
+    let mut late = launched("c1", "1");
+    late.conditions.get_mut("Launched").unwrap().since = ago(900);
+    let mut refused = claim("c1");
+    let why = condition(ConditionStatus::Unknown, "Unauthorized", ago(900));
+    refused.conditions.insert("Launched".into(), why);
+    let nobodys = || Claim { pool: None, ..late.clone() };
+    for (what, seen, told) in [
+        ("joined", joined(), vec!["default: joined"]),
+        ("never joined", alone(late.clone()), vec!["default: RegistrationFailed"]),
+        (
+            "never launched",
+            LifecycleSnapshot { instances: vec![], instances_known: false, ..alone(refused) },
+            vec!["default: Unauthorized"],
+        ),
+        ("of no pool", alone(nobodys()), vec![]),
+        ("at rest", joins(at_rest("c1", "1"), node("c1", "1")), vec![]),
+    ] {
+        assert_eq!(registrations(&care(&seen)), told, "{what}");
+    }
+}
+
+#[test]
+fn planned_pods_are_those_that_still_wait_and_that_nobody_has_a_node_for() {
+    let mut joined = with_true(Claim { node: Some("n1".into()), ..launched("c1", "1") }, &["Registered"]);
+    joined.annotations.insert(labels::PLANNED_PODS.into(), "default/a,default/b,other/a,default/gone".into());
+    let unbound = |namespace: &str, name: &str, nominated: Option<&str>| UnboundPod {
+        name: ObjectName::new(namespace, name),
+        uid: format!("{namespace}-{name}"),
+        nominated: nominated.map(str::to_owned),
+    };
+    let pods = [
+        unbound("default", "a", None),
+        unbound("default", "b", Some("n2")),
+        unbound("other", "a", None),
+        unbound("default", "c", None),
+    ];
+    let told = |claim: &Claim| -> Vec<String> {
+        let all = planned(std::slice::from_ref(claim), &pods);
+        assert_eq!(wants(std::slice::from_ref(claim), &[], &[]).unbound, !all.is_empty());
+        all.into_values().flatten().map(|pod| pod.uid).collect()
+    };
+    assert_eq!(told(&joined), ["default-a", "other-a"]);
+    let none: [&str; 0] = [];
+    assert_eq!(told(&with_true(joined.clone(), &["Initialized"])), none, "it takes pods already");
+    assert_eq!(told(&Claim { deleting: Some(ago(1)), ..joined.clone() }), none, "it is going");
+    assert_eq!(told(&Claim { annotations: launched("c1", "1").annotations, ..joined.clone() }), none);
+    assert_eq!(
+        told(&Claim { conditions: launched("c1", "1").conditions, ..joined }),
+        none,
+        "it has not joined"
+    );
 }
 
 #[test]

@@ -233,6 +233,7 @@ impl World {
             | Effect::UnmarkDisrupted { .. }
             | Effect::ForgetLaunchTemplates { .. }
             | Effect::ReleaseNodeClass { .. }
+            | Effect::NoteRegistrations { .. }
             | Effect::Avoid { .. }
             | Effect::NominateNode { .. }
             | Effect::HintLifecycle { .. }

@@ -105,3 +105,34 @@ fn a_launch_group_has_at_most_a_hundred_nodes() {
     let pods = (0..250).map(|index| pod(&format!("p{index}"), 1, None)).collect();
     assert_eq!(sizes(&snapshot(pods)), [50, 100, 100]);
 }
+
+#[test]
+fn claims_carry_the_hash_of_their_pool_and_the_pods_they_are_for() {
+    let mut snapshot = snapshot(vec![pod("a1", 1, None)]);
+    let annotations = |snapshot: &Snapshot| -> Vec<String> {
+        let drafts = decide(snapshot, PROVISION).effects.into_iter().filter_map(|effect| match effect {
+            Effect::CreateNodeClaim(draft) => Some(draft),
+            _ => None,
+        });
+        let wanted = [labels::NODEPOOL_HASH, labels::NODEPOOL_HASH_VERSION, labels::PLANNED_PODS];
+        let told = |draft: Arc<NodeClaimDraft>| {
+            wanted.map(|key| draft.annotations.get(key).cloned().unwrap_or_default()).join(" ")
+        };
+        drafts.map(told).collect()
+    };
+    assert_eq!(annotations(&snapshot), ["  "]);
+    let hashes = [("v3", "1"), (labels::HASH_VERSION, "2")];
+    snapshot.cluster.pools[0].hashes = hashes.map(|(at, hash)| (at.to_owned(), hash.to_owned())).into();
+    assert_eq!(annotations(&snapshot), [format!("2 {} ", labels::HASH_VERSION)]);
+    snapshot.settings.nominate = true;
+    assert_eq!(annotations(&snapshot), [format!("2 {} default/a1", labels::HASH_VERSION)]);
+}
+
+#[test]
+fn a_plan_of_many_pods_is_cut_between_two_of_them() {
+    let name = "p".repeat(100);
+    let pods: Vec<_> = (0..1000).map(|_| model::ObjectName::new("default", &name)).collect();
+    let text = planned(&pods);
+    assert!(text.len() <= LONGEST_PLAN && text.len() > LONGEST_PLAN - 200, "{}", text.len());
+    assert!(text.split(',').all(|pod| pod == format!("default/{name}")));
+}

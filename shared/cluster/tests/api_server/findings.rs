@@ -1,0 +1,118 @@
+//! What NodeClaims, NodePools and pods are told of themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{ClaimChange, Condition, ConditionStatus, Effect, ObjectName, Registration, UnboundPod};
+use serde_json::{Value, json};
+
+use crate::effects::{holds, not_found, outcome};
+use crate::kit::{NOW, Server, conditions, list, now, on, pod, running};
+
+const CLAIM: &str = "/apis/karpenter.sh/v1/nodeclaims/a";
+const POOL: &str = "/apis/karpenter.sh/v1/nodepools/web";
+
+#[tokio::test]
+async fn findings_come_and_go_in_one_write_at_any_version() {
+    let mut present = running("a", "5");
+    present["status"]["conditions"] =
+        conditions(&["Launched", "Registered", "Initialized", "Ready", "Consolidatable"]);
+    let drifted = Condition {
+        status: ConditionStatus::True,
+        reason: "NodePoolDrifted".into(),
+        message: String::new(),
+        since: now(),
+        generation: 1,
+    };
+    let change = ClaimChange {
+        claim: "a".into(),
+        conditions: BTreeMap::from([("Drifted".into(), drifted)]),
+        off: BTreeSet::from(["Consolidatable".into()]),
+        pod_event: Some(now()),
+        ..ClaimChange::default()
+    };
+    let effect = Effect::ChangeNodeClaim(Box::new(change));
+    let server = Server::expecting([on(&format!("GET {CLAIM}"), 200, present.clone())]);
+    let kinds = |status: &Value| -> BTreeSet<String> {
+        let all = status["conditions"].as_array().unwrap().iter();
+        all.map(|it| it["type"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut after = present.clone();
+    let written: Vec<Value> = ["Launched", "Registered", "Initialized", "Ready"]
+        .iter()
+        .filter_map(|kind| {
+            let all = present["status"]["conditions"].as_array().unwrap();
+            all.iter().find(|it| it["type"] == **kind).cloned()
+        })
+        .collect();
+    let drift = json!({ "type": "Drifted", "status": "True", "reason": "NodePoolDrifted", "message": "",
+        "lastTransitionTime": NOW, "observedGeneration": 1 });
+    // In the order of their times, the root last.
+    let mut all = written[..3].to_vec();
+    all.push(drift);
+    all.push(written[3].clone());
+    after["status"]["conditions"] = json!(all);
+    after["status"]["lastPodEventTime"] = NOW.into();
+    assert!(!kinds(&after["status"]).contains("Consolidatable"));
+    server.expect([on(&format!("PATCH {CLAIM}/status"), 200, after.clone())]);
+    assert_eq!(outcome(&server.cluster(), &effect).await, "Done");
+    server.done();
+    // Nothing is written twice.
+    holds(vec![("again", effect, vec![on(&format!("GET {CLAIM}"), 200, after)], "Already")]).await;
+}
+
+#[tokio::test]
+async fn registrations_are_counted_on_their_pool() {
+    let pool = |annotations: Value, conditions: Value| {
+        json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+            "metadata": { "name": "web", "generation": 1, "resourceVersion": "5", "annotations": annotations },
+            "spec": { "template": { "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+            } } },
+            "status": { "conditions": conditions },
+        })
+    };
+    let healthy = json!({ "type": "NodeRegistrationHealthy", "status": "True", "reason": "NodeRegistrationHealthy",
+        "message": "", "lastTransitionTime": NOW, "observedGeneration": 1 });
+    let counted = json!({ "journeyman.dev/registrations": "1.0:+" });
+    let full = json!({ "journeyman.dev/registrations": "1.0:++++" });
+    let effect = || Effect::NoteRegistrations {
+        pool: "web".into(),
+        outcomes: vec![Registration { claimed: now(), failure: None }],
+    };
+    let (get, patch, patch_status) =
+        (format!("GET {POOL}"), format!("PATCH {POOL}"), format!("PATCH {POOL}/status"));
+    let status =
+        json!({ "metadata": { "resourceVersion": "5" }, "status": { "conditions": [healthy.clone()] } });
+    let marked = json!({ "metadata": { "resourceVersion": "6", "annotations": counted } });
+    let second = json!({ "metadata": { "resourceVersion": "6" } });
+    holds(vec![
+        (
+            "the first",
+            effect(),
+            vec![
+                on(&get, 200, pool(json!({}), json!([]))),
+                on(&patch_status, 200, second).with(status),
+                on(&patch, 200, json!({})).with(marked),
+            ],
+            "Done",
+        ),
+        ("as ever", effect(), vec![on(&get, 200, pool(full, json!([healthy])))], "Already"),
+        ("of no pool", effect(), vec![on(&get, 404, not_found())], "Gone"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn pods_without_a_node_are_listed_with_what_they_were_promised() {
+    let request = "GET /api/v1/pods?limit=250&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending";
+    let promised = pod("b", "2", json!({ "status": { "nominatedNodeName": "n1" } }));
+    let server = Server::expecting([on(request, 200, list("9", &[pod("a", "1", json!({})), promised]))]);
+    let found = server.cluster().unbound_pods().await.unwrap();
+    let told: Vec<(&ObjectName, Option<&str>)> =
+        found.iter().map(|pod: &UnboundPod| (&pod.name, pod.nominated.as_deref())).collect();
+    let (a, b) = (ObjectName::new("default", "a"), ObjectName::new("default", "b"));
+    assert_eq!(told, [(&a, None), (&b, Some("n1"))]);
+    server.done();
+}
