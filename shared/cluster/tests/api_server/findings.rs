@@ -31,33 +31,21 @@ async fn findings_come_and_go_in_one_write_at_any_version() {
         ..ClaimChange::default()
     };
     let effect = Effect::ChangeNodeClaim(Box::new(change));
-    let server = Server::expecting([on(&format!("GET {CLAIM}"), 200, present.clone())]);
-    let kinds = |status: &Value| -> BTreeSet<String> {
-        let all = status["conditions"].as_array().unwrap().iter();
-        all.map(|it| it["type"].as_str().unwrap().to_owned()).collect()
-    };
-    let mut after = present.clone();
-    let written: Vec<Value> = ["Launched", "Registered", "Initialized", "Ready"]
-        .iter()
-        .filter_map(|kind| {
-            let all = present["status"]["conditions"].as_array().unwrap();
-            all.iter().find(|it| it["type"] == **kind).cloned()
-        })
-        .collect();
     let drift = json!({ "type": "Drifted", "status": "True", "reason": "NodePoolDrifted", "message": "",
         "lastTransitionTime": NOW, "observedGeneration": 1 });
-    // In the order of their times, the root last.
-    let mut all = written[..3].to_vec();
-    all.push(drift);
-    all.push(written[3].clone());
-    after["status"]["conditions"] = json!(all);
+    // In the order of their times and types, the root last.
+    let mut all = conditions(&["Initialized", "Launched", "Registered", "Ready"]);
+    all.as_array_mut().unwrap().insert(3, drift);
+    let body = json!({ "metadata": { "resourceVersion": "5" }, "status": { "conditions": all, "lastPodEventTime": NOW } });
+    let mut after = present.clone();
+    after["status"]["conditions"] = all;
     after["status"]["lastPodEventTime"] = NOW.into();
-    assert!(!kinds(&after["status"]).contains("Consolidatable"));
-    server.expect([on(&format!("PATCH {CLAIM}/status"), 200, after.clone())]);
+    let (get, patch) = (format!("GET {CLAIM}"), format!("PATCH {CLAIM}/status"));
+    let server = Server::expecting([on(&get, 200, present), on(&patch, 200, after.clone()).with(body)]);
     assert_eq!(outcome(&server.cluster(), &effect).await, "Done");
     server.done();
     // Nothing is written twice.
-    holds(vec![("again", effect, vec![on(&format!("GET {CLAIM}"), 200, after)], "Already")]).await;
+    holds(vec![("again", effect, vec![on(&get, 200, after)], "Already")]).await;
 }
 
 #[tokio::test]
