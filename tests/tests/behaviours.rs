@@ -10,7 +10,7 @@ mod tests {
     use super::repo::{files, read, root};
 
     /// How many behaviours each group has.
-    const GROUPS: [(&str, usize); 35] = [
+    const GROUPS: [(&str, usize); 38] = [
         ("API", 28),
         ("REQ", 18),
         ("PROV", 19),
@@ -46,6 +46,9 @@ mod tests {
         ("VAL", 3),
         ("QUEUE", 6),
         ("BAL", 6),
+        ("SDRIFT", 1),
+        ("STATIC", 6),
+        ("HEALTH", 4),
         ("FIELD", 14),
     ];
 

@@ -6,7 +6,7 @@ mod tests {
 
     use jiff::SignedDuration;
     use model::{Budget, Effect, MicroUsd, Phase, Plan, Snapshot, audit, labels};
-    use planner::{Consolidation, PROVISION, Weights, consolidate, decide};
+    use planner::{Consolidation, DISRUPT, PROVISION, Sweep, Weights, consolidate, decide};
     use proptest::prelude::*;
     use tests::clusters::{apply, overfull, price};
     use tests::kit::{shuffle, snapshots};
@@ -47,6 +47,22 @@ mod tests {
             pool.disruption.budgets = vec![Budget { nodes, schedule, duration, reasons }];
         }
         snapshot
+    }
+
+    /// The nodes that are not going yet, in order.
+    fn names(snapshot: &Snapshot) -> Vec<String> {
+        let nodes = snapshot.cluster.nodes.iter().filter(|node| !node.deleting);
+        let mut names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Every node that something is said of, in order.
+    fn spoken_of(sweep: &Sweep) -> Vec<String> {
+        let going = sweep.consolidations.iter().flat_map(|one| one.nodes.iter().cloned());
+        let mut names: Vec<String> = going.chain(sweep.kept.iter().map(|kept| kept.node.clone())).collect();
+        names.sort();
+        names
     }
 
     /// What a command comes to, as a plan for pods whose nodes are no longer there.
@@ -114,6 +130,7 @@ mod tests {
             loop {
                 let sweep = consolidate(&snapshot, &weights, None);
                 prop_assert_eq!(&sweep.cursor, &None);
+                prop_assert_eq!(spoken_of(&sweep), names(&snapshot));
                 if sweep.consolidations.is_empty() {
                     break;
                 }
@@ -134,7 +151,29 @@ mod tests {
                 rounds += 1;
                 prop_assert!(rounds < MOST_ROUNDS);
             }
-            prop_assert_eq!(consolidate(&snapshot, &weights, None), Default::default());
+            let again = consolidate(&snapshot, &weights, None);
+            prop_assert_eq!((again.consolidations, again.cursor), (Vec::new(), None));
+        }
+
+        /// Each node goes or stays for one reason, whatever methods and rules it meets.
+        #[test]
+        fn every_node_has_one_line(mut snapshot in snapshots(), leaves in 0_usize..5, old in any::<bool>()) {
+            if leaves > 1 {
+                snapshot = at_work(snapshot, leaves, "20%");
+            }
+            if old {
+                for node in &mut snapshot.cluster.nodes {
+                    node.disruption.expire_after = Some(SignedDuration::from_secs(1));
+                }
+            }
+            let plan = decide(&snapshot, DISRUPT);
+            let going = plan.disruptions.iter().flat_map(|command| command.nodes.iter().cloned());
+            let mut lines: Vec<String> = going.chain(plan.kept.iter().map(|kept| kept.node.clone())).collect();
+            let mut all: Vec<String> = snapshot.cluster.nodes.iter().map(|node| node.name.clone()).collect();
+            lines.sort();
+            all.sort();
+            prop_assert_eq!(lines, all);
+            prop_assert!(plan.kept.iter().all(|kept| !kept.message.is_empty()));
         }
 
         /// The order of lists means nothing.

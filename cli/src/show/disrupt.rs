@@ -1,6 +1,6 @@
 //! What goes and what stays, as tables.
 
-use model::{Command, MicroUsd, Plan};
+use model::{Command, MicroUsd, Plan, PlannedNode};
 
 use crate::output::Out;
 use crate::show::text::{Align, HOURS_A_MONTH, count, paragraph, table, usd};
@@ -26,6 +26,23 @@ pub fn show(out: &mut Out, plan: &Plan) -> miette::Result<()> {
             .iter()
             .map(|kept| vec![kept.node.clone(), kept.code.as_str().to_owned(), kept.message.clone()]);
         table(out, &[("NODE", Align::Left), ("RULE", Align::Left), ("WHY", Align::Left)], rows.collect())?;
+    }
+    if !plan.nodes.is_empty() {
+        out.heading("Nodes that pools of fixed size lack")?;
+        let offer = |node: &PlannedNode| {
+            format!("{} {} {}", node.offer.instance_type, node.offer.zone, node.offer.capacity_type)
+        };
+        let rows = plan
+            .nodes
+            .iter()
+            .map(|node| vec![node.name.clone(), node.pool.clone(), offer(node), usd(node.price)]);
+        let columns = [
+            ("NODECLAIM", Align::Left),
+            ("NODEPOOL", Align::Left),
+            ("CHEAPEST", Align::Left),
+            ("PRICE/H", Align::Right),
+        ];
+        table(out, &columns, rows.collect())?;
     }
     for note in &plan.notes {
         paragraph(out, 0, &format!("note: {}: {}", note.place, note.message))?;

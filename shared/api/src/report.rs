@@ -60,6 +60,7 @@ pub fn disrupt_json(plan: &Plan) -> Value {
         "usdPerHourAfter": usd(plan.price_after()),
         "disruptions": disruptions.collect::<Vec<_>>(),
         "kept": kept.collect::<Vec<_>>(),
+        "nodes": plan.nodes.iter().map(node).collect::<Vec<_>>(),
         "notes": plan.notes.iter().map(|note| json!({ "place": note.place, "message": note.message })).collect::<Vec<_>>(),
     })
 }

@@ -25,6 +25,8 @@ pub enum DisruptionReason {
     Underutilized,
     /// It is broken.
     Unhealthy,
+    /// Its pool is to have fewer nodes.
+    ScaledDown,
 }
 
 impl DisruptionReason {
@@ -36,14 +38,26 @@ impl DisruptionReason {
             Self::Expired => "Expired",
             Self::Underutilized => "Underutilized",
             Self::Unhealthy => "Unhealthy",
+            Self::ScaledDown => "ScaledDown",
         }
     }
 
     /// The reason of a word.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Empty, Self::Drifted, Self::Expired, Self::Underutilized, Self::Unhealthy]
-            .into_iter()
-            .find(|known| known.as_str() == name)
+        let all = [
+            Self::Empty,
+            Self::Drifted,
+            Self::Expired,
+            Self::Underutilized,
+            Self::Unhealthy,
+            Self::ScaledDown,
+        ];
+        all.into_iter().find(|known| known.as_str() == name)
+    }
+
+    /// Whether nodes that go for it do so within budgets, PodDisruptionBudgets and do-not-disrupt.
+    pub fn is_voluntary(self) -> bool {
+        !matches!(self, Self::Unhealthy | Self::ScaledDown)
     }
 }
 
@@ -203,13 +217,19 @@ pub enum KeepCode {
     NoRoom,
     /// A Spot replacement would have too few types to choose from.
     SpotFlexibility,
+    /// It is broken, but so are too many of its pool.
+    TooManyUnhealthy,
+    /// Others that waste more go first.
+    Outdone,
+    /// The work of one look was used up before it; the next looks at it.
+    NotLookedAt,
     /// It goes already, or waits for something that is under way.
     Waiting,
 }
 
 impl KeepCode {
     /// All there are.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Disabled,
         Self::NotInitialized,
         Self::Nominated,
@@ -221,8 +241,19 @@ impl KeepCode {
         Self::NoSaving,
         Self::NoRoom,
         Self::SpotFlexibility,
+        Self::TooManyUnhealthy,
+        Self::Outdone,
+        Self::NotLookedAt,
         Self::Waiting,
     ];
+
+    /// Whether it is what came of looking for a cheaper way to hold the node's pods; the others keep it from being looked at.
+    pub fn is_verdict(self) -> bool {
+        matches!(
+            self,
+            Self::NoSaving | Self::NoRoom | Self::SpotFlexibility | Self::NotLookedAt | Self::Outdone
+        )
+    }
 
     /// As plans, events, records and metrics have it.
     pub fn as_str(self) -> &'static str {
@@ -238,6 +269,9 @@ impl KeepCode {
             Self::NoSaving => "no-saving",
             Self::NoRoom => "no-room",
             Self::SpotFlexibility => "spot-flexibility",
+            Self::TooManyUnhealthy => "too-many-unhealthy",
+            Self::Outdone => "outdone",
+            Self::NotLookedAt => "not-looked-at",
             Self::Waiting => "waiting",
         }
     }

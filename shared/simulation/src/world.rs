@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ObjectName, Pod, Snapshot};
+use model::{NodePool, ObjectName, Pod, Snapshot};
 
 use crate::bill::{Charge, Ledger};
 use crate::chance::Chance;
@@ -121,6 +121,11 @@ impl World {
     /// What can be seen now.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// Lets an operator change NodePools.
+    pub fn edit_pools(&mut self, edit: impl FnOnce(&mut [NodePool])) {
+        edit(&mut self.snapshot.cluster.pools);
     }
 
     /// The virtual time.

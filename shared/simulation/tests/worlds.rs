@@ -226,3 +226,84 @@ fn nodes_born_together_are_renewed_within_the_budget() {
         "none outlives its latest age"
     );
 }
+
+#[test]
+fn fifty_drifted_nodes_are_replaced_within_the_budget() {
+    let mut default = pool("default", CapacityType::OnDemand);
+    default.requirements.add(labels::INSTANCE_TYPE, Requirement::is_in(["t.large"]));
+    let budget = Budget { nodes: "10%".into(), schedule: None, duration: None, reasons: Vec::new() };
+    default.disruption.budgets = vec![budget];
+    // Saving is not what this is about.
+    default.disruption.consolidate_after = None;
+    // A pod a node.
+    let web = workload("web", spec("web", "1200m", "1Gi"), steps(&[("00:00", 50)]));
+    let scenario = scenario(vec![default], vec![web], 3);
+    let mut world = World::new(&scenario, 5);
+    let changed = scenario.snapshot.now.checked_add(SignedDuration::from_mins(30)).unwrap();
+    let (mut most, mut least_running, mut all_new) = (0, usize::MAX, None);
+    while world.step() {
+        let after = world.now() >= changed;
+        world.edit_pools(|pools| {
+            let way = if after { CapacityType::Spot } else { CapacityType::OnDemand };
+            pools[0].requirements.replace(labels::CAPACITY_TYPE, Requirement::is_in([way.as_str()]));
+        });
+        if !after {
+            continue;
+        }
+        let cluster = &world.snapshot().cluster;
+        let at_work = || cluster.nodes.iter().filter(|node| node.initialized);
+        most = most.max(at_work().filter(|node| node.is_going()).count());
+        let running = cluster.pods.iter().filter(|pod| pod.node.is_some() && !pod.daemon && !pod.terminating);
+        least_running = least_running.min(running.count());
+        let old = at_work().filter(|node| node.labels[labels::CAPACITY_TYPE] == "on-demand").count();
+        if old == 0 {
+            all_new.get_or_insert(world.now());
+        }
+    }
+    let report = world.report("drift", 5, scenario.snapshot.now);
+    assert_eq!(report.audit_faults, []);
+    assert_eq!(most, 5, "ten per cent of fifty");
+    let removed = || report.moves.iter().filter(|step| step.kind == MoveKind::Removed);
+    assert!(removed().all(|step| step.reason == "Drifted"));
+    assert_eq!(removed().count(), 50, "each was replaced once");
+    assert!(least_running >= 45, "{least_running} pods were on a node");
+    assert_eq!((report.pods_running, report.pods_pending), (50, 0), "every pod is back on a node");
+    let took = all_new.unwrap().duration_since(changed);
+    assert!(took < SignedDuration::from_mins(60), "{took:#}");
+}
+
+#[test]
+fn a_pool_of_four_has_four_nodes_through_drift_and_three_when_it_is_to_have_three() {
+    let mut fixed = pool("fixed", CapacityType::OnDemand);
+    fixed.replicas = Some(4);
+    fixed.disruption.budgets =
+        vec![Budget { nodes: "1".into(), schedule: None, duration: None, reasons: Vec::new() }];
+    let scenario = scenario(vec![fixed], Vec::new(), 2);
+    let mut world = World::new(&scenario, 5);
+    let minutes = |world: &World| world.now().duration_since(scenario.snapshot.now).as_mins();
+    let (mut least, mut most, mut going) = (usize::MAX, 0, 0);
+    while world.step() {
+        let passed = minutes(&world);
+        world.edit_pools(|pools| {
+            let way = if passed >= 20 { CapacityType::Spot } else { CapacityType::OnDemand };
+            pools[0].requirements.replace(labels::CAPACITY_TYPE, Requirement::is_in([way.as_str()]));
+            pools[0].replicas = Some(if passed >= 90 { 3 } else { 4 });
+        });
+        if (10..90).contains(&passed) {
+            let nodes = || world.snapshot().cluster.nodes.iter().filter(|node| node.initialized);
+            least = least.min(nodes().filter(|node| !node.deleting).count());
+            most = most.max(nodes().count());
+            going = going.max(nodes().filter(|node| node.is_going()).count());
+        }
+    }
+    let report = world.report("static", 5, scenario.snapshot.now);
+    assert_eq!(report.audit_faults, []);
+    assert_eq!((least, most, going), (4, 5, 1), "one more while one is replaced");
+    let nodes = &world.snapshot().cluster.nodes;
+    assert_eq!(nodes.len(), 3);
+    assert!(nodes.iter().all(|node| node.labels[labels::CAPACITY_TYPE] == "spot"));
+    let count = |reason: &str| {
+        report.moves.iter().filter(|step| step.kind == MoveKind::Removed && step.reason == reason).count()
+    };
+    assert_eq!((count("Drifted"), count("ScaledDown")), (4, 1));
+}

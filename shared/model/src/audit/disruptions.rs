@@ -29,8 +29,7 @@ pub(super) fn check(view: &View<'_>) -> Vec<String> {
             }
             match view.nodes.get(name.as_str()) {
                 None => faults.push(format!("Node {name} is given up but does not exist")),
-                // A broken node goes whatever is on it.
-                Some(_) if command.reason == DisruptionReason::Unhealthy => {}
+                Some(_) if !command.reason.is_voluntary() => {}
                 Some(node) => {
                     faults.extend(held(view, node).map(|why| format!("Node {name} is given up: {why}")))
                 }
@@ -72,9 +71,8 @@ fn budgets(view: &View<'_>, going: &BTreeMap<&str, DisruptionReason>) -> Vec<Str
             let nodes = view.nodes.values();
             nodes.filter(|node| node.pool() == Some(*name) && node.claim.is_some() && node.initialized)
         };
-        let new = own().filter(|node| {
-            going.get(node.name.as_str()).is_some_and(|reason| *reason != DisruptionReason::Unhealthy)
-        });
+        let new =
+            own().filter(|node| going.get(node.name.as_str()).is_some_and(|reason| reason.is_voluntary()));
         let new = new.count();
         if new == 0 {
             continue;
@@ -112,7 +110,7 @@ fn pdbs(view: &View<'_>, going: &BTreeMap<&str, DisruptionReason>) -> Vec<String
             let node = pod
                 .node
                 .as_deref()
-                .filter(|node| going.get(node).is_some_and(|reason| *reason != DisruptionReason::Unhealthy));
+                .filter(|node| going.get(node).is_some_and(|reason| reason.is_voluntary()));
             let free = pdb.frees_unready && pod.disruption.unready;
             if let Some(node) = node.filter(|_| leaves && !free && pdb.selects(pod)) {
                 nodes.insert(node);

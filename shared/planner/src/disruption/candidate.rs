@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BudgetReason, KeepCode, Kept, MicroUsd, Node, NodePool, Plan, Pod, Snapshot};
+use jiff::SignedDuration;
+use model::{BudgetReason, KeepCode, Kept, MicroUsd, Node, NodePool, ObjectName, Plan, Pod, Snapshot};
 
 use super::budgets;
 use crate::pods::{Guards, is_active, is_evictable, is_in_peace, is_reschedulable};
@@ -116,6 +117,16 @@ impl<'a> Scene<'a> {
         pods.iter().map(|&pod| eviction_cost(self.pod(pod)).max(0.0)).sum()
     }
 
+    /// Whether a candidate is of a pool that keeps a fixed number of nodes.
+    pub fn is_fixed(&self, candidate: &Candidate) -> bool {
+        self.pool(self.node(candidate.node)).is_some_and(|pool| pool.replicas.is_some())
+    }
+
+    /// Whether a node may be given up as far as new pods go.
+    pub fn is_open_to(&self, index: usize) -> bool {
+        !self.closed || self.node(index).disruption.mark.is_some()
+    }
+
     /// The node as a candidate, or the first rule that keeps it. The rules come in Karpenter's order.
     pub fn candidate(&self, index: usize, urgency: Urgency) -> Result<Candidate, Kept> {
         let node = self.node(index);
@@ -126,7 +137,7 @@ impl<'a> Scene<'a> {
         if node.is_going() {
             return keep(KeepCode::Waiting, "it is on its way out already".to_owned());
         }
-        if self.closed && node.disruption.mark.is_none() {
+        if !self.is_open_to(index) {
             return keep(KeepCode::Waiting, "it was not closed to new pods".to_owned());
         }
         if self.replacing.contains(claim) {
@@ -285,15 +296,33 @@ pub(crate) fn kept(node: &Node, code: KeepCode, message: impl Into<String>) -> K
     Kept { node: node.name.clone(), code, message: message.into() }
 }
 
-/// Whether pods have left the node alone for as long as its pool asks. A node of which nobody knows when a pod came or
-/// went counts from its creation.
-pub(crate) fn left_alone(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Result<(), Kept> {
+/// After how long without a pod that came or went the pool gives nodes up to save money; if it ever does.
+pub(crate) fn consolidates(node: &Node, pool: &NodePool) -> Result<SignedDuration, Kept> {
     if pool.replicas.is_some() {
         return Err(kept(node, KeepCode::Disabled, "its NodePool keeps a fixed number of nodes"));
     }
-    let Some(patience) = pool.disruption.consolidate_after else {
-        return Err(kept(node, KeepCode::Disabled, "its NodePool's consolidateAfter is Never"));
-    };
+    let never = || kept(node, KeepCode::Disabled, "its NodePool's consolidateAfter is Never");
+    pool.disruption.consolidate_after.ok_or_else(never)
+}
+
+/// A pod of a node's to name for those that are homeless: of pods that are alike it is chance which has no place, so the first
+/// by name of those like one that hasn't.
+pub(crate) fn first_homeless<'a>(
+    snapshot: &'a Snapshot,
+    pods: &[usize],
+    homeless: &BTreeSet<usize>,
+) -> Option<&'a ObjectName> {
+    let pod = |index: &usize| &snapshot.cluster.pods[*index];
+    let without: Vec<&Pod> = pods.iter().filter(|index| homeless.contains(index)).map(pod).collect();
+    let alike = |one: &Pod, other: &Pod| one.name.namespace == other.name.namespace && one.spec == other.spec;
+    let named = pods.iter().map(pod).filter(|one| without.iter().any(|other| alike(one, other)));
+    named.map(|pod| &pod.name).min()
+}
+
+/// Whether pods have left the node alone for as long as its pool asks. A node of which nobody knows when a pod came or
+/// went counts from its creation.
+pub(crate) fn left_alone(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Result<(), Kept> {
+    let patience = consolidates(node, pool)?;
     let since = snapshot.now.duration_since(node.last_pod_event.unwrap_or(node.created));
     if since >= patience {
         return Ok(());

@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 
 use super::candidate::{Candidate, Scene, Urgency};
 use super::command::Decided;
+use super::fixed;
 use super::renew::renew;
 
 /// The list of types may be behind what was just launched.
@@ -20,8 +21,7 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         let Some(pool) = scene.pool(node).filter(|_| node.claim.is_some() && !node.is_going()) else {
             continue;
         };
-        let drift = reason(scene.snapshot, node, pool).filter(|_| pool.replicas.is_none());
-        let Some((reason, detail)) = drift else { continue };
+        let Some((reason, detail)) = reason(scene.snapshot, node, pool) else { continue };
         let why = format!("it has drifted ({reason}): {detail}");
         match scene.candidate(index, Urgency::Eventual) {
             Ok(candidate) => wanted.push((candidate, why)),
@@ -32,8 +32,12 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         let node = scene.node(candidate.node);
         (!candidate.pods.is_empty(), node.disruption.drifted.unwrap_or(node.created), node.name.clone())
     });
-    let limits = scene.limits(Some(BudgetReason::Drifted));
-    let (decided, kept) = renew(scene, &wanted, DisruptionReason::Drifted, &limits);
+    let mut limits = scene.limits(Some(BudgetReason::Drifted));
+    let (fixed, wanted) = wanted.into_iter().partition(|(candidate, _)| scene.is_fixed(candidate));
+    let (mut decided, kept) = fixed::renew(scene, fixed, DisruptionReason::Drifted, &mut limits);
+    stay.extend(kept);
+    let (others, kept) = renew(scene, &wanted, DisruptionReason::Drifted, &limits);
+    decided.extend(others);
     stay.extend(kept);
     (decided, stay)
 }
@@ -99,4 +103,58 @@ fn is_offered(kind: &InstanceType, node: &Node) -> bool {
         });
         same && zone.is_none_or(|zone| *zone == offering.zone)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use model::{ClassFacts, Requirement};
+
+    use super::*;
+    use crate::kit;
+
+    /// Takes a reason away.
+    type Cure = fn(&mut Snapshot);
+
+    #[test]
+    fn drfc_08_of_several_reasons_the_first_is_told() {
+        let mut snapshot = kit::snapshot(vec![kit::node("n1", "small")], Vec::new());
+        let pool = &mut snapshot.cluster.pools[0];
+        pool.hashes.insert("v3".into(), "2".into());
+        pool.requirements.add(labels::ZONE, Requirement::is_in(["b"]));
+        let images = vec![("ami-2".to_owned(), Requirements::new())];
+        let facts = ClassFacts { hash: Some(("2".into(), "v4".into())), images };
+        snapshot.cluster.classes.insert("default".into(), facts);
+        let node = &mut snapshot.cluster.nodes[0];
+        node.created -= SignedDuration::from_hours(1);
+        node.labels.insert(labels::INSTANCE_TYPE.into(), "gone".into());
+        node.disruption.image = Some("ami-1".into());
+        for (key, value) in [
+            (labels::NODEPOOL_HASH, "1"),
+            (labels::NODEPOOL_HASH_VERSION, "v3"),
+            (labels::NODECLASS_HASH, "1"),
+            (labels::NODECLASS_HASH_VERSION, "v4"),
+        ] {
+            node.disruption.annotations.insert(key.into(), value.into());
+        }
+        let cures: [(&str, Cure); 5] = [
+            ("NodePoolDrifted", |snapshot| snapshot.cluster.pools[0].hashes.clear()),
+            ("RequirementsDrifted", |snapshot| snapshot.cluster.pools[0].requirements = Requirements::new()),
+            ("InstanceTypeNotFound", |snapshot| {
+                snapshot.cluster.nodes[0].labels.insert(labels::INSTANCE_TYPE.into(), "small".into());
+            }),
+            ("NodeClassDrift", |snapshot| {
+                snapshot.cluster.nodes[0].disruption.annotations.remove(labels::NODECLASS_HASH);
+            }),
+            ("AMIDrift", |snapshot| snapshot.cluster.nodes[0].disruption.image = Some("ami-2".into())),
+        ];
+        let told = |snapshot: &Snapshot| {
+            reason(snapshot, &snapshot.cluster.nodes[0], &snapshot.cluster.pools[0]).map(|(reason, _)| reason)
+        };
+        for (expected, cure) in cures {
+            assert_eq!(told(&snapshot), Some(expected));
+            cure(&mut snapshot);
+        }
+        assert_eq!(told(&snapshot), None);
+    }
 }

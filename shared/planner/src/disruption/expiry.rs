@@ -9,6 +9,7 @@ use model::{DisruptionReason, Fnv1a, Kept, Node};
 
 use super::candidate::{Candidate, Scene, Urgency};
 use super::command::Decided;
+use super::fixed;
 use super::renew::renew;
 
 /// Nodes whose birthdays are closer together than this were born together.
@@ -27,8 +28,7 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
     let (mut wanted, mut stay) = (Vec::new(), Vec::new());
     for (index, node) in ours().filter(|(_, node)| !node.is_going()) {
         let alone = born.get(&birth(node)).is_none_or(|count| *count < 2);
-        let fixed = scene.pool(node).is_none_or(|pool| pool.replicas.is_some());
-        if fixed || due(node, alone).is_none_or(|due| due > scene.snapshot.now) {
+        if scene.pool(node).is_none() || due(node, alone).is_none_or(|due| due > scene.snapshot.now) {
             continue;
         }
         let age = node.disruption.expire_after.unwrap_or_default();
@@ -42,7 +42,12 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         let node = scene.node(candidate.node);
         (node.created, node.name.clone())
     });
-    let (decided, kept) = renew(scene, &wanted, DisruptionReason::Expired, &scene.limits(None));
+    let mut limits = scene.limits(None);
+    let (fixed, wanted) = wanted.into_iter().partition(|(candidate, _)| scene.is_fixed(candidate));
+    let (mut decided, kept) = fixed::renew(scene, fixed, DisruptionReason::Expired, &mut limits);
+    stay.extend(kept);
+    let (others, kept) = renew(scene, &wanted, DisruptionReason::Expired, &limits);
+    decided.extend(others);
     stay.extend(kept);
     (decided, stay)
 }

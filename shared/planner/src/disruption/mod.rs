@@ -1,7 +1,7 @@
 //! Which nodes go, what comes in their stead, and which rule keeps each of the others.
 //!
-//! The methods come in Karpenter's order, each seeing what those before it chose. What earlier runs began is gone on with
-//! first.
+//! Broken nodes go first, then those that a pool has too many of; the methods that follow come in Karpenter's order, each
+//! seeing what those before it chose. What earlier runs began is gone on with before all.
 
 mod budgets;
 pub(crate) mod candidate;
@@ -11,22 +11,32 @@ mod drift;
 mod emptiness;
 mod expiry;
 pub(crate) mod findings;
+mod fixed;
 mod renew;
+mod repair;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ConsolidationPolicy, Effect, EventKind, KeepCode, Kept, Node, Plan, Snapshot};
+use model::{Effect, EventKind, KeepCode, Kept, Plan, Snapshot};
 
 use candidate::Scene;
 use command::Decided;
 
-/// A way to find nodes that go.
+use crate::provision;
+
+/// A way to find nodes that go. The last speaks of every node that those before it left out.
 type Method = fn(&Scene) -> (Vec<Decided>, Vec<Kept>);
 
-/// In Karpenter's order; with each, whether its nodes should go for their own sake, so that somebody is told if they can't.
-const METHODS: [(Method, bool); 4] =
-    [(emptiness::plan, false), (drift::plan, true), (expiry::plan, true), (consolidation::commands, false)];
+/// In their order; with each, whether its nodes should go for their own sake, so that somebody is told if they can't.
+const METHODS: [(Method, bool); 6] = [
+    (repair::plan, true),
+    (fixed::surplus, false),
+    (emptiness::plan, false),
+    (drift::plan, true),
+    (expiry::plan, true),
+    (consolidation::commands, false),
+];
 
 /// Which nodes may go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,6 +58,7 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
     // Nodes that should go and can't.
     let mut urgent: BTreeSet<String> = BTreeSet::new();
     let mut nominated = candidate::nominated(&seen, plan);
+    repair::hurry(&Scene::new(&seen, &nominated), &mut effects);
     for (method, should) in METHODS {
         let scene = Scene::new(&seen, &nominated);
         let (decided, kept) = method(&if of == Of::Closed { scene.closed_only() } else { scene });
@@ -67,6 +78,14 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         }
         all.extend(decided);
     }
+    for node in &nominated {
+        // Where pods of nodes that go will be is settled only now.
+        if let Some(kept) = stay.get_mut(node).filter(|kept| !urgent.contains(node) && kept.code.is_verdict())
+        {
+            kept.code = KeepCode::Nominated;
+            kept.message = "pods of nodes that go are going to use it".to_owned();
+        }
+    }
     for decided in &all {
         decided.command.nodes.iter().for_each(|node| drop(stay.remove(node)));
         command::begin(snapshot, decided, &mut effects);
@@ -81,19 +100,13 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
         }
     };
     leave_marks_off(&mut effects);
-    let scene = Scene::new(&seen, &nominated);
-    for (index, node) in seen.cluster.nodes.iter().enumerate() {
-        if !node.deleting && !stay.contains_key(&node.name) {
-            let kept = at_rest(&scene, index, node);
-            stay.insert(node.name.clone(), kept);
-        }
-    }
     for node in snapshot.cluster.nodes.iter().filter(|node| node.deleting) {
         stay.insert(
             node.name.clone(),
             candidate::kept(node, KeepCode::Waiting, "it is on its way out already"),
         );
     }
+    let scene = Scene::new(&seen, &nominated);
     let ours = seen.cluster.nodes.iter().filter_map(|node| Some((node, scene.pool(node)?)));
     plan.price_before = Some(ours.map(|(node, pool)| scene.price(node, pool)).sum());
     plan.disruptions = all.into_iter().map(|decided| decided.command).collect();
@@ -104,26 +117,22 @@ pub(crate) fn plan(snapshot: &Snapshot, of: Of, plan: &mut Plan) {
             || (urgent.contains(&kept.node) && kept.code != KeepCode::Waiting);
         if let Some(node) = snapshot.cluster.nodes.iter().find(|node| blocked && node.name == kept.node) {
             let message = format!("{}: {}", kept.code.as_str(), kept.message);
-            command::say(node, EventKind::Normal, "DisruptionBlocked", &message, &mut effects);
+            let (kind, reason) = match kept.code {
+                KeepCode::TooManyUnhealthy => (EventKind::Warning, "NodeRepairBlocked"),
+                _ => (EventKind::Normal, "DisruptionBlocked"),
+            };
+            command::say(node, kind, reason, &message, &mut effects);
         }
     }
     plan.effects.extend(effects);
+    // What pools with a number of nodes lack, as it was before anything was decided: what goes now is missing next.
+    for (node, draft) in provision::missing(snapshot) {
+        if !plan.nodes.iter().any(|planned| planned.name == node.name) {
+            plan.nodes.push(node);
+            plan.effects.push(Effect::CreateNodeClaim(draft));
+        }
+    }
 }
 
-/// Why a node stays that no method wants.
-fn at_rest(scene: &Scene, index: usize, node: &Node) -> Kept {
-    let why = || {
-        scene.candidate(index, candidate::Urgency::Graceful)?;
-        let pool = scene.pool(node).filter(|_| !scene.is_empty(node));
-        let Some(pool) = pool else { return Ok(()) };
-        candidate::left_alone(scene.snapshot, node, pool)?;
-        match pool.disruption.policy {
-            ConsolidationPolicy::WhenEmpty => {
-                Err(candidate::kept(node, KeepCode::Disabled, "its NodePool gives up empty nodes only"))
-            }
-            _ => Ok(()),
-        }
-    };
-    let needed = || candidate::kept(node, KeepCode::NoSaving, "no cheaper way to hold its pods is worth it");
-    why().err().unwrap_or_else(needed)
-}
+#[cfg(test)]
+mod tests;

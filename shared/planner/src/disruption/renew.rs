@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{DisruptionReason, Effect, KeepCode, Kept, NodeClaimDraft, ObjectName, Plan, PlannedNode};
 
-use super::candidate::{Candidate, Limits, Scene, kept};
+use super::candidate::{Candidate, Limits, Scene, first_homeless, kept};
 use super::command::{self, Decided};
 use crate::provision;
 
@@ -74,8 +74,8 @@ fn unfit(
     for &place in chosen {
         let (candidate, why) = &wanted[place];
         let node = scene.node(candidate.node);
-        if let Some(pod) = candidate.pods.iter().find(|pod| homeless.contains(pod)) {
-            let message = format!("{why}, but pod {} has no other place", scene.pod(*pod).name);
+        if let Some(pod) = first_homeless(scene.snapshot, &candidate.pods, &homeless) {
+            let message = format!("{why}, but pod {pod} has no other place");
             bad.insert(place, kept(node, KeepCode::NoRoom, message));
         } else if candidate.pods.iter().any(|&pod| waits.contains(&scene.pod(pod).name)) {
             let message = format!("{why}; its pods wait for a node that is coming");

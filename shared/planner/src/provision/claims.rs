@@ -255,7 +255,9 @@ pub(crate) fn write(snapshot: &Snapshot, universe: &Universe, chosen: Vec<Chosen
             .clone();
         let mut pods: Vec<_> = bin.pods.iter().map(|&pod| snapshot.cluster.pods[pod].name.clone()).collect();
         pods.sort();
-        let name = name(&template.pool.name, &pods, &offers, &mut names);
+        // A node for no pod in particular is one of its pool's number, whatever is on offer.
+        let for_all: &[Offer] = if pods.is_empty() { &[] } else { &offers };
+        let name = name(&template.pool.name, &pods, for_all, &mut names);
         let kind = &universe.kinds[universe.columns[bin.column].kind];
         let mut requests: Resources = universe.burdens[kind.burden].requests.clone();
         bin.pods.iter().for_each(|&pod| requests.add(&snapshot.cluster.pods[pod].spec.requests));

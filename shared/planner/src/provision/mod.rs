@@ -8,6 +8,7 @@ mod claims;
 mod classes;
 mod daemons;
 mod explain;
+mod fixed;
 mod fleet;
 mod packing;
 mod place;
@@ -31,12 +32,13 @@ use crate::pods::{Guards, is_in_peace, is_reschedulable};
 
 use classes::Class;
 use explain::{Explainer, Hint};
+pub(crate) use fixed::{missing, nodes_of, room_for_nodes};
 use fleet::Fleet;
 use packing::Packer;
 pub(crate) use packing::node_price;
 use place::{Course, Placer};
 use topology::Topology;
-pub(crate) use trial::{Bin, Ground, Moves, Terms};
+pub(crate) use trial::{Bin, Denied, Ground, Moves, Terms};
 use universe::{Mentions, Universe};
 pub(crate) use value::Values;
 
@@ -53,6 +55,7 @@ pub(crate) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     plan.lower_bound = settled.lower_bound;
     raise::word(snapshot, &mut failures);
     report(snapshot, failures, plan);
+    fixed::plan(snapshot, plan);
 }
 
 /// Pending pods that nodes which exist or are coming have room for, by node.

@@ -228,7 +228,7 @@ impl<'a, 'u> Packer<'a, 'u> {
     }
 
     /// Whether limits and stocks have something left for one more node of the column.
-    fn to_be_had(&self, column: usize) -> bool {
+    pub fn to_be_had(&self, column: usize) -> bool {
         let fee = self.snapshot.settings.fee_per_node;
         let allowances = self.allowances.get(self.universe.pool(column).name.as_str());
         let within = allowances.into_iter().flatten().all(|allowance| {
@@ -240,7 +240,7 @@ impl<'a, 'u> Packer<'a, 'u> {
         within && left.is_none_or(|left| *left > 0)
     }
 
-    fn spend(&mut self, column: usize) {
+    pub fn spend(&mut self, column: usize) {
         let fee = self.snapshot.settings.fee_per_node;
         if let Some(allowances) = self.allowances.get_mut(self.universe.pool(column).name.as_str()) {
             for allowance in allowances {

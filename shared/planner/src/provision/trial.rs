@@ -66,6 +66,15 @@ pub(crate) struct Terms {
     pub least_spot_types: usize,
 }
 
+/// Why a new node cannot be had on terms.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Denied {
+    /// Nothing that may be launched is cheap enough wherever the fleet launches it, or not as much as `minValues` asks.
+    Dear,
+    /// So few types are cheap enough.
+    FewTypes(usize),
+}
+
 impl<'a> Ground<'a> {
     /// For trials that move any of `movable`.
     pub fn new(snapshot: &'a Snapshot, movable: &[usize]) -> Self {
@@ -117,16 +126,19 @@ impl<'a> Ground<'a> {
         Moves { on_nodes, bins, homeless }
     }
 
-    /// Holds a new node to terms; false if it cannot be had on them.
-    pub fn hold(&self, bin: &mut Bin, terms: Terms) -> bool {
+    /// Holds a new node to terms, or says why it cannot be had on them.
+    pub fn hold(&self, bin: &mut Bin, terms: Terms) -> Result<(), Denied> {
         let ceiling = terms.ceiling.0.saturating_sub(self.snapshot.settings.fee_per_node.0);
         let universe = &self.universe;
         let below = claims::below(universe, &bin.chosen.options, MicroUsd(ceiling), terms.most_types);
-        let Some(options) = below else { return false };
+        let Some(options) = below else { return Err(Denied::Dear) };
         let spot = universe.places[options.first()].capacity_type == CapacityType::Spot;
-        let flexible = !spot || options.types(universe) >= terms.least_spot_types;
+        let types = options.types(universe);
+        if spot && types < terms.least_spot_types {
+            return Err(Denied::FewTypes(types));
+        }
         bin.chosen.options = Rc::new(options);
-        flexible
+        Ok(())
     }
 
     /// New nodes and their NodeClaims.

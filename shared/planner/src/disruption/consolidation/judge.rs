@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use model::{CapacityType, ConsolidationPolicy, MicroUsd, Snapshot, labels};
+use model::{CapacityType, ConsolidationPolicy, KeepCode, MicroUsd, Snapshot, labels};
 
 use super::Weights;
 use crate::disruption::candidate::{Candidate, Scene};
-use crate::provision::{Bin, Ground, Moves, Terms};
+use crate::provision::{Bin, Denied, Ground, Moves, Terms};
 
 /// Karpenter's least ratio of the share of a pool's price that is saved to the share of its disruption.
 const LEAST_SCORE: f64 = 0.5;
 /// Seconds.
 const HOUR: f64 = 3600.0;
+
+/// Why something is not worth doing: the rule, and what that means here.
+pub(super) type No = (KeepCode, String);
 
 /// Nodes that share replacements, and those replacements.
 pub(super) struct Command {
@@ -28,6 +31,15 @@ pub(super) struct Command {
 impl Command {
     pub fn saved(&self) -> MicroUsd {
         MicroUsd(self.before.0.saturating_sub(self.after.0))
+    }
+
+    /// Its nodes, from the view of one of them.
+    fn who(&self) -> String {
+        match self.members.len() {
+            0 | 1 => "it".to_owned(),
+            2 => "it and another".to_owned(),
+            many => format!("it and {} others", many - 1),
+        }
     }
 }
 
@@ -100,24 +112,60 @@ pub(super) fn saves_enough(
     candidates: &[Candidate],
     command: &Command,
     weights: &Weights,
-) -> bool {
+) -> Result<(), No> {
     let pods = command.members.iter().flat_map(|&member| &candidates[member].pods);
-    enough(command.before, command.after, command.cost, lasts(snapshot, pods, weights), weights)
+    let lasts = lasts(snapshot, pods, weights);
+    let Some(short) = shortfall(command.before, command.after, command.cost, lasts, weights) else {
+        return Ok(());
+    };
+    let (who, before, after, saved) = (command.who(), command.before, command.after, command.saved());
+    let message = match short {
+        Short::Price => format!("new nodes would cost ${after} an hour, {who} ${before}"),
+        Short::Share => format!("${saved} an hour saved on the ${before} of {who} is too little"),
+        Short::Moves => {
+            let pods = command.members.iter().map(|&member| candidates[member].pods.len()).sum::<usize>();
+            format!("${saved} an hour saved does not pay for {pods} pods of {who} that would move so soon")
+        }
+    };
+    Err((KeepCode::NoSaving, message))
 }
 
 /// Whether `after` is little enough to give up a node for.
-pub(super) fn worth_while(candidate: &Candidate, after: MicroUsd, weights: &Weights) -> bool {
-    enough(candidate.price, after, 0.0, weights.horizon.as_secs_f64() / HOUR, weights)
+pub(super) fn worth_while(candidate: &Candidate, after: MicroUsd, weights: &Weights) -> Result<(), No> {
+    let price = candidate.price;
+    let short = shortfall(price, after, 0.0, weights.horizon.as_secs_f64() / HOUR, weights);
+    short.map_or(Ok(()), |_| {
+        Err((
+            KeepCode::NoSaving,
+            format!("it costs ${price} an hour, what it takes instead ${after} or more"),
+        ))
+    })
 }
 
-/// `lasts` is in hours. What is saved meanwhile pays for the pods that move, and for the time in which both old and new
-/// nodes are there.
-fn enough(before: MicroUsd, after: MicroUsd, cost: f64, lasts: f64, weights: &Weights) -> bool {
+/// What a saving is too small for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Short {
+    /// There is none.
+    Price,
+    /// It is too small a share of the price.
+    Share,
+    /// It doesn't pay for the pods that move and the time in which both old and new nodes are there.
+    Moves,
+}
+
+/// `lasts` is in hours: what is saved meanwhile counts.
+fn shortfall(before: MicroUsd, after: MicroUsd, cost: f64, lasts: f64, weights: &Weights) -> Option<Short> {
     let saved = before.0.saturating_sub(after.0);
     let least = if after == MicroUsd::ZERO { 0 } else { before.0 / 1000 * weights.least_saving };
     let for_pods = weights.price_of_a_move.0 as f64 * cost;
     let twice = after.0 as f64 * weights.overlap.as_secs_f64() / HOUR;
-    saved > 0 && saved >= least && saved as f64 * lasts >= for_pods + twice
+    if saved == 0 {
+        Some(Short::Price)
+    } else if saved < least {
+        Some(Short::Share)
+    } else {
+        ((saved as f64) * lasts < for_pods + twice).then_some(Short::Moves)
+    }
 }
 
 /// What a pool with the policy Balanced has in all: its price, and what moving everything would cost.
@@ -148,23 +196,35 @@ impl<'a> Balance<'a> {
 
     /// Whether each such pool saves a share of its price that is at least half the share of its pods that move. Of a
     /// command over several pools each saves by its part of the price.
-    pub fn approves(&self, snapshot: &Snapshot, candidates: &[Candidate], command: &Command) -> bool {
-        self.0.iter().all(|(pool, whole)| {
+    pub fn approves(
+        &self,
+        snapshot: &Snapshot,
+        candidates: &[Candidate],
+        command: &Command,
+    ) -> Result<(), No> {
+        let objector = self.0.iter().find(|(pool, whole)| {
             let own = command.members.iter().map(|&member| &candidates[member]);
             let own = own.filter(|own| snapshot.cluster.nodes[own.node].pool() == Some(*pool));
             let (price, cost) = own.fold((0.0, 0.0), |(price, cost), candidate| {
                 (price + candidate.price.0 as f64, cost + 1.0 + candidate.cost)
             });
             if price == 0.0 {
-                return true;
+                return false;
             }
             let saved = command.saved().0 as f64 * price / command.before.0.max(1) as f64;
-            saved / whole.price.0.max(1) as f64 >= LEAST_SCORE * cost / whole.cost.max(1.0)
+            saved / (whole.price.0.max(1) as f64) < LEAST_SCORE * cost / whole.cost.max(1.0)
+        });
+        objector.map_or(Ok(()), |(pool, _)| {
+            let message = format!(
+                "${} an hour saved is too little of what NodePool {pool} costs for how many of its pods would move",
+                command.saved()
+            );
+            Err((KeepCode::NoSaving, message))
         })
     }
 }
 
-/// Holds a command's new nodes to prices that together stay below what goes; false if they cannot be had so.
+/// Holds a command's new nodes to prices that together stay below what goes, or says why they cannot be had so.
 pub(super) fn hold(
     snapshot: &Snapshot,
     ground: &Ground,
@@ -172,17 +232,27 @@ pub(super) fn hold(
     command: &Command,
     bins: &mut [Bin],
     weights: &Weights,
-) -> bool {
+) -> Result<(), No> {
     let spot = command.members.iter().all(|&member| is_spot(snapshot, &candidates[member]));
     let one = spot && command.members.len() == 1 && command.bins.len() == 1;
     let (most_types, least_spot_types) =
         if one { (weights.spot_types, weights.spot_types) } else { (usize::MAX, 1) };
-    command.bins.iter().all(|&bin| {
+    command.bins.iter().try_for_each(|&bin| {
         // Each may take its share of what is saved, so that even the dearest launch of all saves something.
         let share = u128::from(bins[bin].price.0) * u128::from(command.before.0.saturating_sub(1));
         let ceiling = share / u128::from(command.after.0.max(1));
         let ceiling = MicroUsd(u64::try_from(ceiling).unwrap_or(u64::MAX));
-        ground.hold(&mut bins[bin], Terms { ceiling, most_types, least_spot_types })
+        let terms = Terms { ceiling, most_types, least_spot_types };
+        ground.hold(&mut bins[bin], terms).map_err(|denied| match denied {
+            Denied::Dear => {
+                (KeepCode::NoSaving, format!("no new node is sure to cost less than {}", command.who()))
+            }
+            Denied::FewTypes(types) => {
+                let message =
+                    format!("{types} types are cheaper Spot, {least_spot_types} are asked of a replacement");
+                (KeepCode::SpotFlexibility, message)
+            }
+        })
     })
 }
 

@@ -70,18 +70,25 @@ pub struct Sweep {
     pub consolidations: Vec<Consolidation>,
     /// Where the next call goes on, if the work was not enough to look at everything.
     pub cursor: Option<String>,
+    /// Why each node stays that does.
+    pub kept: Vec<Kept>,
 }
 
 /// Decides which of the nodes that may go do. `cursor` is where the last call stopped, if it did.
 pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
     let nominated = candidate::nominated(snapshot, &Plan::default());
     let scene = Scene::new(snapshot, &nominated);
-    search::sweep(&scene, eligible::eligible(&scene), weights, cursor)
+    let (candidates, mut kept) = eligible::eligible(&scene);
+    let mut sweep = search::sweep(&scene, candidates, weights, cursor);
+    sweep.kept.append(&mut kept);
+    sweep.kept.sort();
+    sweep
 }
 
-/// The same as commands.
+/// The same as commands. Empty nodes are for `emptiness` to take or to leave.
 pub(super) fn commands(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
-    let candidates = eligible::eligible(scene);
+    let (mut candidates, mut stay) = eligible::eligible(scene);
+    candidates.retain(|candidate| !scene.is_empty(scene.node(candidate.node)));
     let by_name: BTreeMap<&str, Candidate> = candidates
         .iter()
         .map(|candidate| (scene.node(candidate.node).name.as_str(), candidate.clone()))
@@ -96,5 +103,6 @@ pub(super) fn commands(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         };
         command::replacement(scene, &own, DisruptionReason::Underutilized, why, consolidation.replacements)
     };
-    (sweep.consolidations.into_iter().map(command).collect(), Vec::new())
+    stay.extend(sweep.kept);
+    (sweep.consolidations.into_iter().map(command).collect(), stay)
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{BudgetReason, Effect, NodeClaimDraft, Snapshot};
+use model::{BudgetReason, Effect, KeepCode, Kept, NodeClaimDraft, Snapshot};
 use solver::BitSet;
 
-use super::judge::{self, Balance, Command};
+use super::judge::{self, Balance, Command, No};
 use super::{Consolidation, Sweep, Weights};
-use crate::disruption::candidate::{Candidate, Limits, Scene};
+use crate::disruption::candidate::{Candidate, Limits, Scene, first_homeless, kept};
 use crate::provision::{Bin, Ground, Moves, Values};
 
 /// A node counts as wasteful when a full one of its kind costs this much more than what it could hold, in thousandths.
@@ -19,6 +19,9 @@ const WINDOWS: [usize; 4] = [24, 12, 6, 3];
 
 /// So often a set is tried again without those that spoilt it.
 const RETRIES: usize = 4;
+
+/// Said of a node whose pods no single new one can hold, beside what others have room for.
+const NO_ROOM: &str = "neither other nodes nor any single new one have room for all its pods";
 
 struct Search<'a, 's> {
     snapshot: &'a Snapshot,
@@ -31,6 +34,8 @@ struct Search<'a, 's> {
     /// Nodes that stay but take no pods.
     closed: BitSet,
     spent: u64,
+    /// What was last said against each candidate that was looked at.
+    said: BTreeMap<usize, No>,
 }
 
 /// What a candidate is worth.
@@ -59,9 +64,15 @@ pub(super) fn sweep(
         candidates.iter().flat_map(|candidate| candidate.pods.iter().copied()).collect();
     let ground = Ground::new(snapshot, &movable);
     let awaited: BTreeSet<usize> = ground.awaited().into_iter().collect();
-    candidates.retain(|candidate| !awaited.contains(&candidate.node));
+    let nominated = |candidate: &Candidate| {
+        let node = &nodes[candidate.node];
+        kept(node, KeepCode::Nominated, "pods without a node are going to use it")
+    };
+    let (awaited, candidates): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| awaited.contains(&candidate.node));
+    let mut stay: Vec<Kept> = awaited.iter().map(nominated).collect();
     if candidates.is_empty() {
-        return Sweep::default();
+        return Sweep { kept: stay, ..Sweep::default() };
     }
     let mut values = ground.values(&movable);
     let worths: Vec<Worth> = candidates
@@ -82,8 +93,12 @@ pub(super) fn sweep(
         balance: Balance::new(scene),
         closed,
         spent: 0,
+        said: BTreeMap::new(),
     };
-    search.run(&worths, cursor)
+    let mut sweep = search.run(&worths, cursor);
+    stay.extend(search.stay(&sweep));
+    sweep.kept = stay;
+    sweep
 }
 
 /// Nodes that pods came to or left a short while ago are left alone, as their pools ask.
@@ -116,7 +131,7 @@ impl Search<'_, '_> {
         going.iter().for_each(|&place| closed.insert(self.candidates[place].node));
         let set = self.within_limits(&order);
         if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
-            return Sweep { consolidations, cursor: None };
+            return Sweep { consolidations, ..Sweep::default() };
         }
         self.windows(worths, cursor)
     }
@@ -134,25 +149,30 @@ impl Search<'_, '_> {
             for size in WINDOWS.into_iter().filter(|size| *size <= order.len()) {
                 let set = self.within_limits(&order[..size]);
                 if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
-                    return Sweep { consolidations, cursor: None };
+                    return Sweep { consolidations, ..Sweep::default() };
                 }
             }
         }
         for &place in &order[start..] {
             if self.spent > self.weights.work {
                 let cursor = self.snapshot.cluster.nodes[self.candidates[place].node].name.clone();
-                return Sweep { consolidations: Vec::new(), cursor: Some(cursor) };
+                return Sweep { cursor: Some(cursor), ..Sweep::default() };
             }
             let candidate = &self.candidates[place];
             self.spent += 1 + (self.snapshot.cluster.nodes.len() / 100) as u64;
             let instead =
                 self.ground.cheapest_instead(&mut self.values, candidate.node, &candidate.pods, &closed);
-            if instead.is_none_or(|instead| !judge::worth_while(candidate, instead, self.weights)) {
+            let worth_while = match instead {
+                Some(instead) => judge::worth_while(candidate, instead, self.weights),
+                None => Err((KeepCode::NoRoom, NO_ROOM.to_owned())),
+            };
+            if let Err(no) = worth_while {
+                self.said.insert(place, no);
                 continue;
             }
             let set = self.within_limits(&[place]);
             if let Some(consolidations) = self.attempt(set, &closed) {
-                return Sweep { consolidations, cursor: None };
+                return Sweep { consolidations, ..Sweep::default() };
             }
         }
         Sweep::default()
@@ -177,13 +197,38 @@ impl Search<'_, '_> {
     }
 
     /// As many of `order` as may go together.
-    fn within_limits(&self, order: &[usize]) -> Vec<usize> {
+    fn within_limits(&mut self, order: &[usize]) -> Vec<usize> {
         let mut limits = self.limits.clone();
-        let mut allowed = |place: &usize| {
-            let candidate = &self.candidates[*place];
-            limits.take(&self.snapshot.cluster.nodes[candidate.node], candidate).is_ok()
+        let mut set = Vec::new();
+        for &place in order {
+            let candidate = &self.candidates[place];
+            match limits.take(&self.snapshot.cluster.nodes[candidate.node], candidate) {
+                Ok(()) => set.push(place),
+                Err(no) => drop(self.said.insert(place, no)),
+            }
+        }
+        set
+    }
+
+    /// Why each candidate stays that `sweep` doesn't take.
+    fn stay(&mut self, sweep: &Sweep) -> Vec<Kept> {
+        let going: BTreeSet<&str> =
+            sweep.consolidations.iter().flat_map(|one| &one.nodes).map(String::as_str).collect();
+        let (code, otherwise) = if going.is_empty() {
+            (KeepCode::NotLookedAt, "there are more nodes than one look can try; the next begins with it")
+        } else {
+            (KeepCode::Outdone, "others that waste more go first, then it is looked at again")
         };
-        order.iter().copied().filter(|place| allowed(place)).collect()
+        let mut stay = Vec::new();
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            let node = &self.snapshot.cluster.nodes[candidate.node];
+            if !going.contains(node.name.as_str()) {
+                let no = self.said.remove(&place);
+                let (code, message) = no.unwrap_or_else(|| (code, otherwise.to_owned()));
+                stay.push(kept(node, code, message));
+            }
+        }
+        stay
     }
 
     /// What comes of taking `set` out. A node that would be replaced by one as dear as itself is spared, and takes pods of
@@ -194,6 +239,8 @@ impl Search<'_, '_> {
         if spared.is_empty() {
             return Some(first);
         }
+        let no = || (KeepCode::NoSaving, "new nodes for its pods would cost as much".to_owned());
+        self.said.extend(spared.iter().map(|&place| (place, no())));
         let mut open = closed.clone();
         spared.iter().for_each(|&place| open.remove(self.candidates[place].node));
         let rest = set.into_iter().filter(|place| !spared.contains(place)).collect();
@@ -206,7 +253,8 @@ impl Search<'_, '_> {
         Some(if worth(&second) >= worth(&first) { second } else { first })
     }
 
-    /// Of nodes that go, those that cost no more than a new one of the same command, one for each; those with most pods.
+    /// Of nodes that go, those that cost no more than a new one of the same command, one for each: those nearest to it in
+    /// price, then those with most pods.
     fn as_cheap_as_new(&self, set: &[usize], found: &[Consolidation]) -> BTreeSet<usize> {
         let name = |place: usize| self.snapshot.cluster.nodes[self.candidates[place].node].name.as_str();
         let by_name: BTreeMap<&str, usize> = set.iter().map(|&place| (name(place), place)).collect();
@@ -215,7 +263,8 @@ impl Search<'_, '_> {
             let members = one.nodes.iter().filter_map(|node| by_name.get(node.as_str()).copied());
             let mut members: Vec<usize> = members.collect();
             members.sort_by(|&a, &b| {
-                self.candidates[b].cost.total_cmp(&self.candidates[a].cost).then(a.cmp(&b))
+                let (one, other) = (&self.candidates[a], &self.candidates[b]);
+                other.price.cmp(&one.price).then(other.cost.total_cmp(&one.cost)).then(a.cmp(&b))
             });
             for (node, _) in &one.replacements {
                 let as_cheap = |place: &usize| self.candidates[*place].price <= node.price;
@@ -243,25 +292,25 @@ impl Search<'_, '_> {
             let mut moves = self.ground.moves(&going, closed, &pods);
             if !moves.homeless.is_empty() {
                 let homeless: BTreeSet<usize> = moves.homeless.iter().copied().collect();
-                let stays =
-                    |place: &usize| !self.candidates[*place].pods.iter().any(|pod| homeless.contains(pod));
-                set.retain(stays);
+                set.retain(|&place| {
+                    let pod = first_homeless(self.snapshot, &self.candidates[place].pods, &homeless);
+                    let Some(pod) = pod else { return true };
+                    self.said.insert(place, (KeepCode::NoRoom, format!("pod {pod} has no other place")));
+                    false
+                });
                 continue;
             }
             let commands = judge::commands(&self.candidates, &set, &moves);
             let mut out = BTreeSet::new();
             for command in &commands {
-                let good = judge::saves_enough(self.snapshot, &self.candidates, command, self.weights)
-                    && self.balance.approves(self.snapshot, &self.candidates, command)
-                    && judge::hold(
-                        self.snapshot,
-                        &self.ground,
-                        &self.candidates,
-                        command,
-                        &mut moves.bins,
-                        self.weights,
-                    );
-                if !good {
+                let verdict = judge::saves_enough(self.snapshot, &self.candidates, command, self.weights)
+                    .and_then(|()| self.balance.approves(self.snapshot, &self.candidates, command))
+                    .and_then(|()| {
+                        let (ground, bins) = (&self.ground, &mut moves.bins);
+                        judge::hold(self.snapshot, ground, &self.candidates, command, bins, self.weights)
+                    });
+                if let Err(no) = verdict {
+                    self.said.extend(command.members.iter().map(|&member| (member, no.clone())));
                     out.extend(command.members.iter().copied());
                 }
             }

@@ -2,51 +2,19 @@
 
 use std::sync::Arc;
 
-use model::{
-    Budget, Catalogue, Cluster, Disruption, InstanceType, ObjectName, Offering, Owner, PodSpec, Quantity,
-    Resources, Settings,
-};
-
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, Effect, KeepCode, MicroUsd, Node, NodeClassRef, NodePool, Phase, Plan, Pod, PodFacts,
-    Snapshot, labels,
+    Budget, Effect, KeepCode, Node, ObjectName, Owner, Phase, Plan, Pod, PodFacts, PodSpec, Quantity,
+    Resources, Snapshot,
 };
 
 use crate::disruption::{Of, plan};
-use crate::kit;
+use crate::kit::{self, node, snapshot};
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 
 fn ago(seconds: i64) -> Timestamp {
     NOW.parse::<Timestamp>().unwrap() - SignedDuration::from_secs(seconds)
-}
-
-fn node(name: &str, kind: &str) -> Node {
-    let labels = [
-        (labels::NODEPOOL, "default"),
-        (labels::INSTANCE_TYPE, kind),
-        (labels::ZONE, "a"),
-        (labels::CAPACITY_TYPE, "on-demand"),
-    ];
-    Node {
-        name: name.into(),
-        claim: Some(format!("claim-{name}")),
-        provider_id: None,
-        labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
-        taints: Vec::new(),
-        capacity: Default::default(),
-        allocatable: Default::default(),
-        registered: true,
-        initialized: true,
-        has_node: true,
-        deleting: false,
-        created: ago(3600),
-        last_pod_event: Some(ago(60)),
-        do_not_disrupt: false,
-        volume_limits: Default::default(),
-        disruption: Default::default(),
-    }
 }
 
 fn pod(node: &str) -> Pod {
@@ -57,34 +25,6 @@ fn pod(node: &str) -> Pod {
         unschedulable: false,
         disruption: PodFacts { started: Some(ago(600)), ..PodFacts::default() },
         ..kit::pod("p")
-    }
-}
-
-fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
-    let kind = |name: &str, price| InstanceType {
-        name: name.into(),
-        requirements: Default::default(),
-        capacity: Default::default(),
-        overhead: Default::default(),
-        offerings: vec![Offering {
-            zone: "a".into(),
-            zone_id: None,
-            capacity_type: CapacityType::OnDemand,
-            price: MicroUsd(price),
-            available: true,
-            reservation: None,
-        }],
-    };
-    let types = Arc::new(vec![kind("small", 1), kind("large", 4)]);
-    let disruption =
-        Disruption { consolidate_after: Some(SignedDuration::from_secs(30)), ..Default::default() };
-    let node_class = NodeClassRef { name: "default".into(), ..Default::default() };
-    let pool = NodePool { name: "default".into(), node_class, disruption, ..Default::default() };
-    Snapshot {
-        now: NOW.parse().unwrap(),
-        settings: Settings::default(),
-        cluster: Cluster { pools: vec![pool], nodes, pods, daemon_sets: Vec::new(), ..Cluster::default() },
-        catalogue: Catalogue { types: [("default".into(), types)].into(), ..Default::default() },
     }
 }
 
