@@ -5,6 +5,7 @@ import os
 import pytest
 
 from bench import Bench
+from bench.functions import NAMES
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +34,10 @@ def journeyman(bench):
             yield process
         return
     bench.give_rights()
-    bench.functions.deploy_journeyman(folder)
+    began = len(bench.requests_of(*NAMES))
+    bench.functions.start()
     bench.functions.invoke("catalog", {"cluster": bench.cluster})
     bench.wake()
     yield bench.functions
+    refused = [request for request in bench.requests_of(*NAMES)[began:] if request["status"] == 403]
+    assert not refused, "the functions ask for more than infra/kubernetes lets them"

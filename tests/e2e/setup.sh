@@ -28,6 +28,12 @@ made "the control plane" "$tests/control-plane/build.sh"
 export BENCH_CONTROL_PLANE="$made"
 made "AWS's emulator" "$tests/emulators/build.sh"
 export BENCH_EMULATORS="$made"
+# Here and not in the middle of a run: whether infra/ can be applied.
+(
+  source "$tests/../infra/terraform.sh"
+  cd "$tests/../infra/examples/emulated"
+  init
+) || exit $?
 if [[ -z "${BENCH_JOURNEYMAN:-}" ]]; then
   export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
   cargo build --quiet --workspace --features journeyman/aws --manifest-path "$tests/../Cargo.toml"

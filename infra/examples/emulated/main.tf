@@ -1,4 +1,4 @@
-# The module against the emulators of tests/emulators, on 127.0.0.1: what ./try does.
+# The module against the emulators of tests/emulators, on 127.0.0.1: ./try applies and destroys it, tests/e2e works on it.
 
 terraform {
   required_version = ">= 1.9"
@@ -29,6 +29,24 @@ variable "cluster" {
   description = "The cluster's name."
   type        = string
   default     = "bench"
+}
+
+variable "enabled" {
+  description = "Whether the schedules fire."
+  type        = bool
+  default     = true
+}
+
+variable "subnet_ids" {
+  description = "Subnets to tag for discovery."
+  type        = list(string)
+  default     = []
+}
+
+variable "security_group_ids" {
+  description = "Security groups to tag for discovery."
+  type        = list(string)
+  default     = []
 }
 
 provider "aws" {
@@ -62,7 +80,14 @@ module "journeyman" {
   package      = var.package
   architecture = "x86_64"
   # Neither emulator has access entries: the bench says itself who the functions are.
-  clusters = { (var.cluster) = { access_entries = false } }
+  clusters = {
+    (var.cluster) = {
+      access_entries     = false
+      enabled            = var.enabled
+      subnet_ids         = var.subnet_ids
+      security_group_ids = var.security_group_ids
+    }
+  }
 }
 
 output "deployment" {

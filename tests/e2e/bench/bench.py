@@ -14,14 +14,13 @@ from pathlib import Path
 import requests
 import yaml
 
-from .cloud import ACCOUNT, REGION, Cloud, credentials
-from .functions import Functions
+from .cloud import ACCOUNT, REGION, Cloud, credentials, endpoints
+from .functions import DEPLOYMENT, NAMES, Functions, package
 from .kube import ApiError, Kube, until
 from .kubelets import Kubelets
 from .processes import Process, clean_environment, free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
-FUNCTIONS = ("provision", "lifecycle", "interruption", "disruption", "catalog")
 
 
 class Bench:
@@ -29,11 +28,12 @@ class Bench:
 
     `kube` is the cluster's administrator, `cloud` the account's owner, `kubelets` the machines, `functions` the Lambda
     functions. Everything ends with `stop()`, with the `with` block or with the process, whatever comes first.
+    Without `infrastructure` there is only the network, and nothing of Terraform's.
     """
 
     cluster = "bench"
 
-    def __init__(self, emulators=None, journeyman=None):
+    def __init__(self, emulators=None, journeyman=None, infrastructure=True):
         self.emulators = Path(emulators or os.environ["BENCH_EMULATORS"])
         self.journeyman = Path(journeyman or os.environ["BENCH_JOURNEYMAN"])
         # Short, for the path of etcd's socket is limited.
@@ -41,7 +41,8 @@ class Bench:
         self.processes = {}
         self.timers = []
         self.seconds = {}
-        self.keys = {name: credentials() for name in FUNCTIONS}
+        self.infrastructure = infrastructure
+        self.keys = {name: credentials() for name in NAMES}
         self.kube = self.cloud = self.kubelets = self.functions = None
 
     def __enter__(self):
@@ -78,7 +79,7 @@ class Bench:
         for timer in self.timers:
             timer.cancel()
         self.timers.clear()
-        self.functions.remove_all()
+        self.functions.stop()
         self.kubelets.reset()
         for kind in ("Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "PodDisruptionBudget"):
             self.kube.delete_all(kind, "default")
@@ -94,23 +95,17 @@ class Bench:
         self.control("reset", {}, "POST")
         self.cloud.clear()
 
-    def environment(self, function):
-        """The environment of one of Journeyman's functions, or of `journeyman run`."""
-        queues = self.cloud.account.queues
-        key, secret, token = self.keys.get(function) or self.keys["provision"]
+    def environment(self, function="provision"):
+        """The environment of `journeyman run`: that of the functions, with the key of one of them."""
+        key, secret, token = self.keys[function]
         return {
-            **self.cloud.endpoints(),
+            **endpoints(self.cloud.ec2_url, self.cloud.messages_url),
             "AWS_REGION": REGION,
             "AWS_ACCESS_KEY_ID": key,
             "AWS_SECRET_ACCESS_KEY": secret,
             "AWS_SESSION_TOKEN": token,
-            "JOURNEYMAN_CLUSTERS": self.cluster,
-            "JOURNEYMAN_WAKE_QUEUE_URL": queues["wake"],
-            "JOURNEYMAN_LIFECYCLE_QUEUE_URL": queues["lifecycle"],
-            "JOURNEYMAN_INTERRUPTION_QUEUE_URL": queues["interruption"],
-            "JOURNEYMAN_BUCKET": self.cloud.account.bucket,
-            "JOURNEYMAN_TABLE": self.cloud.account.table,
-            "JOURNEYMAN_EVENT_BUS": self.cloud.account.bus,
+            **self.cloud.account.environment,
+            "JOURNEYMAN_INTERRUPTION_QUEUE_URL": self.cloud.account.queues["interruption"],
         }
 
     def kubeconfig(self, user="admin"):
@@ -145,14 +140,16 @@ class Bench:
         found = requests.get(f"{self.cloud.ec2_url}/_bench/calls", timeout=30).json()
         return [c for c in found if operation in (None, c["operation"]) and key in (None, c["key"])]
 
-    def requests_of(self, function):
-        """The requests that a function made of the API server: verb, resource, path and status, in order."""
+    def requests_of(self, *functions):
+        """The requests that functions made of the API server: who, verb, resource, path and status, in order."""
         found = []
+        users = {f"journeyman:{function}" for function in functions}
         for line in (self.folder / "cluster" / "audit.log").read_text().splitlines():
             event = json.loads(line)
-            if event["user"]["username"] == f"journeyman:{function}":
+            if event["user"]["username"] in users:
                 found.append(
                     {
+                        "user": event["user"]["username"],
                         "verb": event["verb"],
                         "resource": event.get("objectRef", {}).get("resource"),
                         "subresource": event.get("objectRef", {}).get("subresource"),
@@ -213,10 +210,25 @@ class Bench:
             process.stop()
 
     def give_rights(self):
-        """Gives the functions' groups the rights in the cluster that a deployment gives them, and no others."""
+        """Gives the functions' groups the rights in the cluster that a deployment gives them, and no others. Waits until
+        the server knows of them."""
         for file in sorted((ROOT / "infra" / "kubernetes").glob("*.yaml")):
             if file.stem not in ("crds", "kustomization"):
                 self.kube.apply_text(file.read_text(encoding="utf-8"))
+        until(lambda: all(self._may_list_claims(name) for name in NAMES))
+
+    def _may_list_claims(self, function):
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": f"journeyman:{function}",
+                "groups": [f"journeyman:{function}"],
+                "resourceAttributes": {"group": "karpenter.sh", "resource": "nodeclaims", "verb": "list"},
+            },
+        }
+        answer = self.kube.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", json=review)
+        return answer["status"]["allowed"]
 
     def wake(self):
         """Sends the hint that pods are pending, as a schedule does each minute."""
@@ -237,12 +249,18 @@ class Bench:
         ec2_url, messages_url = (f"http://127.0.0.1:{port}" for port in (ec2_port, messages_port))
         self._write_authenticator(ec2_url)
         environment = {**clean_environment(), "PYTHONDONTWRITEBYTECODE": "1", "MINISTACK_ACCOUNT_ID": ACCOUNT}
-        # What Lambda's functions inherit goes no further than this folder.
-        environment["TMPDIR"] = str(self.folder)
+        # What Lambda's functions inherit: a folder of their own, where AWS is, and who they are.
+        keys = {f"{DEPLOYMENT}-{name}": ":".join(key) for name, key in self.keys.items()}
+        functions = {
+            **environment,
+            **endpoints(ec2_url, messages_url),
+            "TMPDIR": str(self.folder),
+            "BENCH_CREDENTIALS": json.dumps({**keys, "trial": keys[f"{DEPLOYMENT}-provision"]}),
+        }
         programs = ROOT / "tests" / "emulators"
         self._spawn("ec2", [self.emulators / "ec2/bin/python", programs / "ec2.py", ec2_port], environment)
         self._spawn(
-            "messages", [self.emulators / "messages/bin/python", programs / "messages.py", messages_port], environment
+            "messages", [self.emulators / "messages/bin/python", programs / "messages.py", messages_port], functions
         )
         run = ROOT / "tests/control-plane/run.sh"
         self._spawn(
@@ -254,13 +272,16 @@ class Bench:
         self._await("ec2", lambda: answers(f"{ec2_url}/_bench/calls"), began)
         self._await("messages", lambda: answers(f"{messages_url}/_ministack/health"), began)
         self.cloud = Cloud(ec2_url, messages_url, self.cluster)
-        self.cloud.make()
+        self.cloud.make_network()
+        if self.infrastructure:
+            zips = package(os.environ.get("BENCH_FUNCTIONS"), self.folder / "package")
+            self.cloud.make(self.folder, zips)
+            self.functions = Functions(self)
         self.seconds["account"] = time.monotonic() - began
         self._await("cluster", (self.folder / "cluster" / "ready").exists, began)
         self.kube = Kube(self.kubeconfig())
         self._make_cluster_known()
         self._make_kinds_known()
-        self.functions = Functions(self)
         cluster = {"name": self.cluster, "endpoint": self.kube.endpoint, "authority": self.authority()}
         self.kubelets = Kubelets(ec2_url, Kube(self.kubeconfig()), cluster, self.cloud.put_event)
         self.kubelets.start()

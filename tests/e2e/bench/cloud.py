@@ -1,11 +1,17 @@
-"""What stands in the AWS account before Journeyman does: network, images, queues, rules, bucket, table.
+"""What stands in the AWS account: what is a person's own, made with boto3, and what Terraform makes of `infra/`.
 
-`infra/` makes the same in a real account; here it is made with boto3, in seconds.
+Terraform makes queues, rules, targets, schedules, table, bucket, functions with their roles and what wakes them, and
+tags subnets and security groups. Made here are the network, since it is there before Journeyman comes; the role of
+nodes, which the module makes too, but in the other emulator, where Lambda looks for its roles; and a queue on which
+tests hear what Journeyman publishes.
 """
 
 import json
+import os
 import secrets
+import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import boto3
 from botocore.config import Config
@@ -13,25 +19,7 @@ from botocore.config import Config
 REGION = "us-east-1"
 ACCOUNT = "123456789012"
 
-#: What the interruption queue listens to: one rule each.
-RULES = {
-    "spot-interruption": {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]},
-    "rebalance": {"source": ["aws.ec2"], "detail-type": ["EC2 Instance Rebalance Recommendation"]},
-    "state-change": {"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"]},
-    "capacity-reservation": {
-        "source": ["aws.ec2"],
-        "detail-type": ["EC2 Capacity Reservation Instance Interruption Warning"],
-    },
-    "scheduled-change": {"source": ["aws.health"], "detail-type": ["AWS Health Event"]},
-}
-
-#: Queues by role: the name, whether FIFO, seconds of invisibility, receives before a message is given up.
-QUEUES = {
-    "wake": ("journeyman-wake.fifo", True, 90, 3),
-    "lifecycle": ("journeyman-lifecycle", False, 60, 3),
-    "interruption": ("journeyman-interruption", False, 60, 3),
-    "events": ("journeyman-events", False, 30, None),
-}
+APPLY = Path(__file__).resolve().parents[3] / "infra" / "examples" / "emulated" / "apply"
 
 
 @dataclass
@@ -45,9 +33,9 @@ class Account:
     node_role: str = "journeyman-node"
     function_role: str = ""
     queues: dict = field(default_factory=dict)
-    bucket: str = ""
-    table: str = "journeyman"
-    bus: str = "default"
+    table: str = ""
+    #: The environment that the module gives its functions.
+    environment: dict = field(default_factory=dict)
 
 
 class Cloud:
@@ -55,9 +43,9 @@ class Cloud:
 
     def __init__(self, ec2_url, messages_url, cluster):
         self.ec2_url, self.messages_url = ec2_url, messages_url
-        self.account = Account(cluster, bucket=f"journeyman-{cluster}")
+        self.account = Account(cluster)
         self.ec2, self.iam, self.ssm, self.eks = map(self.client, ("ec2", "iam", "ssm", "eks"))
-        self.sqs, self.events, self.s3, self.dynamodb = map(self.client, ("sqs", "events", "s3", "dynamodb"))
+        self.sqs, self.events, self.dynamodb = map(self.client, ("sqs", "events", "dynamodb"))
         self.functions, self.scheduler, self.logs = map(self.client, ("lambda", "scheduler", "logs"))
 
     def client(self, service, url=None):
@@ -75,29 +63,34 @@ class Cloud:
             config=settings,
         )
 
-    def endpoints(self):
-        """The variables that lead AWS's SDKs to the emulators."""
-        ours = ("EC2", "IAM", "SSM", "EKS", "PRICING")
-        return {"AWS_ENDPOINT_URL": self.messages_url, **{f"AWS_ENDPOINT_URL_{name}": self.ec2_url for name in ours}}
+    def make(self, folder, package):
+        """Makes Journeyman's part, with the functions' zips from `package`. Terraform keeps its state in `folder`."""
+        self.iam.create_role(RoleName=self.account.node_role, AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
+        made = self._apply(folder, package)
+        self.account.queues = made["queue_urls"]
+        self.account.table = made["table"]
+        self.account.environment = made["environment"]
+        self.account.function_role = made["function_roles"]["provision"]
+        self._listen()
 
-    def make(self):
-        """Makes everything."""
-        self._network()
-        self._roles()
-        self._queues()
-        self.s3.create_bucket(Bucket=self.account.bucket)
-        self.dynamodb.create_table(
-            TableName=self.account.table,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": "kind", "AttributeType": "S"},
-                {"AttributeName": "key", "AttributeType": "S"},
-            ],
-            KeySchema=[{"AttributeName": "kind", "KeyType": "HASH"}, {"AttributeName": "key", "KeyType": "RANGE"}],
+    def _apply(self, folder, package):
+        """Applies `infra/` and gives its outputs. The schedules are off until functions are started."""
+        account = self.account
+        variables = {
+            "ec2_url": self.ec2_url,
+            "messages_url": self.messages_url,
+            "package": package,
+            "cluster": account.cluster,
+            "enabled": False,
+            "subnet_ids": list(account.subnets.values()),
+            "security_group_ids": [account.security_group],
+        }
+        told = {f"TF_VAR_{name}": v if isinstance(v, str) else json.dumps(v) for name, v in variables.items()}
+        done = subprocess.run(
+            [APPLY, folder], env={**os.environ, **told}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
         )
-        self.dynamodb.update_time_to_live(
-            TableName=self.account.table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "until"}
-        )
+        assert done.returncode == 0, f"infra/ could not be applied:\n{done.stderr}"
+        return json.loads(done.stdout)["deployment"]["value"]
 
     def put_event(self, event):
         """Puts an event on the default bus, as AWS or as anyone."""
@@ -133,58 +126,38 @@ class Cloud:
                 self.iam.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=role["RoleName"])
             self.iam.delete_instance_profile(InstanceProfileName=name)
 
-    def _network(self):
-        account, tags = self.account, [{"Key": "karpenter.sh/discovery", "Value": self.account.cluster}]
+    def make_network(self):
+        """Makes a network of three zones."""
+        account = self.account
         account.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         for number, letter in enumerate("abc"):
             zone = f"{REGION}{letter}"
             subnet = self.ec2.create_subnet(
-                VpcId=account.vpc,
-                CidrBlock=f"10.0.{number * 32}.0/19",
-                AvailabilityZone=zone,
-                TagSpecifications=[{"ResourceType": "subnet", "Tags": tags}],
+                VpcId=account.vpc, CidrBlock=f"10.0.{number * 32}.0/19", AvailabilityZone=zone
             )
             account.subnets[zone] = subnet["Subnet"]["SubnetId"]
         group = self.ec2.create_security_group(
-            VpcId=account.vpc,
-            GroupName=f"{account.cluster}-node",
-            Description="nodes",
-            TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
+            VpcId=account.vpc, GroupName=f"{account.cluster}-node", Description="nodes"
         )
         account.security_group = group["GroupId"]
 
-    def _roles(self):
-        self.iam.create_role(RoleName=self.account.node_role, AssumeRolePolicyDocument=trust("ec2.amazonaws.com"))
-        # Lambda is in the other emulator and looks for its roles there.
-        role = self.client("iam", self.messages_url).create_role(
-            RoleName="journeyman-function", AssumeRolePolicyDocument=trust("lambda.amazonaws.com")
-        )
-        self.account.function_role = role["Role"]["Arn"]
-
-    def _queues(self):
-        for role, (name, fifo, invisible, receives) in QUEUES.items():
-            stem, dot, end = name.partition(".")
-            kind = {"FifoQueue": "true", "ContentBasedDeduplication": "true"} if fifo else {}
-            attributes = {**kind, "VisibilityTimeout": str(invisible)}
-            if receives:
-                dead = self.sqs.create_queue(QueueName=f"{stem}-dead{dot}{end}", Attributes=kind)["QueueUrl"]
-                self.account.queues[f"{role}-dead"] = dead
-                policy = {"deadLetterTargetArn": self.arn(dead), "maxReceiveCount": str(receives)}
-                attributes["RedrivePolicy"] = json.dumps(policy)
-            self.account.queues[role] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        for name, pattern in RULES.items():
-            self._rule(f"journeyman-{name}", pattern, "interruption")
-        # What Journeyman itself publishes, for tests to read.
-        self._rule("bench-events", {"source": [{"prefix": "journeyman"}]}, "events")
-
-    def _rule(self, name, pattern, queue):
-        self.events.put_rule(Name=name, EventPattern=json.dumps(pattern))
-        self.events.put_targets(Rule=name, Targets=[{"Id": queue, "Arn": self.arn(self.account.queues[queue])}])
+    def _listen(self):
+        """A queue with what Journeyman itself publishes."""
+        url = self.sqs.create_queue(QueueName="bench-events")["QueueUrl"]
+        self.account.queues["events"] = url
+        self.events.put_rule(Name="bench-events", EventPattern=json.dumps({"source": [{"prefix": "journeyman"}]}))
+        self.events.put_targets(Rule="bench-events", Targets=[{"Id": "events", "Arn": self.arn(url)}])
 
     def arn(self, queue_url):
         """A queue's ARN."""
         found = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
         return found["Attributes"]["QueueArn"]
+
+
+def endpoints(ec2_url, messages_url):
+    """The variables that lead AWS's SDKs to the emulators."""
+    ours = ("EC2", "IAM", "SSM", "EKS", "PRICING")
+    return {"AWS_ENDPOINT_URL": messages_url, **{f"AWS_ENDPOINT_URL_{name}": ec2_url for name in ours}}
 
 
 def trust(service):

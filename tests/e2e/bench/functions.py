@@ -1,20 +1,28 @@
-"""Functions in the emulator's Lambda: the zips that are shipped, woken as in AWS.
+"""Functions in the emulator's Lambda. Those of Journeyman are Terraform's, with all that wakes them; a test may bring its own.
 
-Stands for: what `infra/` makes. The zips run as processes of this machine, so they must be built for it.
+They run as processes of this machine, so the zips must be built for it.
 """
 
+import contextlib
 import json
-import threading
+import os
+import signal
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .kube import until
+from .processes import children_of
+
+NAMES = ("provision", "lifecycle", "interruption", "disruption", "catalog")
+#: What the names of what Terraform makes begin with.
+DEPLOYMENT = "journeyman"
+ALIAS = "live"
 
 
 @dataclass
 class Function:
-    """One function: its zip, what wakes it and how it is run."""
+    """A test's own function: its zip, and what wakes it."""
 
     name: str
     zip: Path
@@ -22,48 +30,36 @@ class Function:
     queues: dict = field(default_factory=dict)
     #: Scheduler expressions, with the input.
     schedules: dict = field(default_factory=dict)
-    environment: dict = field(default_factory=dict)
-    memory: int = 256
-    timeout: int = 60
 
 
-def journeyman(folder, bench):
-    """Journeyman's five functions as a deployment wires them.
+def package(folder, to):
+    """Makes a folder of NAME/bootstrap.zip as Terraform wants it.
 
-    Zips are `NAME/bootstrap.zip`, as `cargo lambda build --output-format zip` leaves them; programs that are plainly
-    there as `NAME` are packed.
+    Zips are taken as `just package` leaves them; programs that are plainly there as NAME are packed. Without a folder
+    they are zips that do nothing: Journeyman then runs beside them.
     """
-    folder, cluster = Path(folder), {"cluster": bench.cluster}
-    functions = [
-        Function("provision", packed(folder, "provision", bench.folder), {"wake": 1}, timeout=80, memory=512),
-        Function("lifecycle", packed(folder, "lifecycle", bench.folder), {"lifecycle": 10}),
-        Function("interruption", packed(folder, "interruption", bench.folder), {"interruption": 10}),
-        Function("disruption", packed(folder, "disruption", bench.folder), memory=512),
-        Function("catalog", packed(folder, "catalog", bench.folder), memory=512, timeout=300),
-    ]
-    functions[3].schedules = {"rate(1 minute)": cluster}
-    functions[4].schedules = {"rate(1 hour)": cluster}
-    return functions
+    for name in NAMES:
+        path = to / name / "bootstrap.zip"
+        path.parent.mkdir(parents=True)
+        ready = Path(folder or "") / name / "bootstrap.zip"
+        if folder and ready.exists():
+            path.symlink_to(ready.resolve())
+        else:
+            pack(path, (Path(folder) / name).read_bytes() if folder else b"#!/bin/sh\nexit 1\n")
+    return str(to)
 
 
-def packed(folder, name, to):
-    """The zip of a function; it is made of the program, once, where there is none."""
-    ready = folder / name / "bootstrap.zip"
-    if ready.exists():
-        return ready
-    path = to / f"{name}.zip"
-    if path.exists():
-        return path
+def pack(path, program):
+    """Makes a function's zip of its program."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         entry = zipfile.ZipInfo("bootstrap")
         entry.external_attr = 0o755 << 16
         entry.compress_type = zipfile.ZIP_DEFLATED
-        archive.writestr(entry, (folder / name).read_bytes())
-    return path
+        archive.writestr(entry, program)
 
 
 class Functions:
-    """Makes functions and takes them away again."""
+    """Starts and stops what Terraform made, and makes functions of a test's own."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -71,11 +67,19 @@ class Functions:
         self.made = []
         self.mappings = []
         self.scheduled = []
-        self.rules = []
-        self.stopped = threading.Event()
+        self.deployed = [
+            mapping["UUID"]
+            for mapping in self.cloud.functions.list_event_source_mappings()["EventSourceMappings"]
+            if mapping["FunctionArn"].endswith(f":{ALIAS}")
+        ]
+        self._switch(False)
+
+    def start(self):
+        """Lets queues and schedules wake Journeyman's functions, as in a deployment."""
+        self._switch(True)
 
     def deploy(self, function):
-        """Creates a function with its event source mappings and schedules, and waits until it is active."""
+        """Creates a function of a test's own with its event source mappings and schedules, and waits until it is active."""
         account, clients = self.cloud.account, self.cloud
         answer = clients.functions.create_function(
             FunctionName=function.name,
@@ -84,9 +88,7 @@ class Functions:
             Handler="bootstrap",
             Role=account.function_role,
             Code={"ZipFile": Path(function.zip).read_bytes()},
-            MemorySize=function.memory,
-            Timeout=function.timeout,
-            Environment={"Variables": self._variables(function)},
+            Timeout=60,
         )
         self.made.append(function.name)
         until(lambda: self._state(function.name) == "Active")
@@ -99,82 +101,52 @@ class Functions:
             )
             self.mappings.append(mapping["UUID"])
         for number, (expression, given) in enumerate(function.schedules.items()):
-            self.schedule(f"{function.name}-{number}", expression, answer["FunctionArn"], given)
-        return answer["FunctionArn"]
-
-    def deploy_journeyman(self, folder):
-        """Deploys Journeyman, with the schedules that look at everything each minute."""
-        arns = {function.name: self.deploy(function) for function in journeyman(folder, self.bench)}
-        self.listen("journeyman-refresh", "journeyman.refresh", arns["catalog"])
-        lifecycle = self.cloud.arn(self.cloud.account.queues["lifecycle"])
-        self.schedule("lifecycle-minute", "rate(1 minute)", lifecycle, {"cluster": self.bench.cluster})
-        self.stopped = threading.Event()
-        threading.Thread(target=self._wake_each_minute, args=(self.stopped,), daemon=True).start()
-
-    def _wake_each_minute(self, stopped):
-        """Stands for a schedule: the emulator's doesn't put the time into the message, by which a FIFO queue tells one
-        minute's from the last one's."""
-        while not stopped.wait(60):
-            self.bench.wake()
-
-    def schedule(self, name, expression, target, given):
-        """Lets the Scheduler send an input to a function or a queue, by ARN."""
-        self.cloud.scheduler.create_schedule(
-            Name=name,
-            ScheduleExpression=expression,
-            FlexibleTimeWindow={"Mode": "OFF"},
-            Target={"Arn": target, "RoleArn": self.cloud.account.function_role, "Input": json.dumps(given)},
-        )
-        self.scheduled.append(name)
-
-    def listen(self, name, kind, target):
-        """Lets a domain event of ours wake a function, by ARN: it is handed the event's detail."""
-        pattern = {"source": ["journeyman"], "detail-type": [kind]}
-        rule = self.cloud.events.put_rule(Name=name, EventPattern=json.dumps(pattern))
-        self.cloud.functions.add_permission(
-            FunctionName=target,
-            StatementId=name,
-            Action="lambda:InvokeFunction",
-            Principal="events.amazonaws.com",
-            SourceArn=rule["RuleArn"],
-        )
-        self.cloud.events.put_targets(Rule=name, Targets=[{"Id": "function", "Arn": target, "InputPath": "$.detail"}])
-        self.rules.append(name)
+            name = f"{function.name}-{number}"
+            self.cloud.scheduler.create_schedule(
+                Name=name,
+                ScheduleExpression=expression,
+                FlexibleTimeWindow={"Mode": "OFF"},
+                Target={"Arn": answer["FunctionArn"], "RoleArn": account.function_role, "Input": json.dumps(given)},
+            )
+            self.scheduled.append(name)
 
     def invoke(self, name, event):
         """Calls a function and waits: its answer, and whether it failed."""
-        answer = self.cloud.functions.invoke(FunctionName=name, Payload=json.dumps(event))
+        known = {"FunctionName": f"{DEPLOYMENT}-{name}", "Qualifier": ALIAS} if name in NAMES else {"FunctionName": name}
+        answer = self.cloud.functions.invoke(**known, Payload=json.dumps(event))
         return json.loads(answer["Payload"].read() or b"null"), answer.get("FunctionError")
 
     def logs(self, name):
         """The lines that a function has logged."""
-        group = f"/aws/lambda/{name}"
+        group = f"/aws/lambda/{DEPLOYMENT}-{name}" if name in NAMES else f"/aws/lambda/{name}"
         try:
             pages = self.cloud.logs.get_paginator("filter_log_events").paginate(logGroupName=group)
             return [event["message"].rstrip() for page in pages for event in page["events"]]
         except self.cloud.logs.exceptions.ResourceNotFoundException:
             return []
 
-    def remove_all(self):
-        """Takes away what was made."""
-        self.stopped.set()
+    def stop(self):
+        """Nothing wakes Journeyman's functions any more, all sandboxes end, and a test's own functions go."""
+        self._switch(False)
         for mapping in self.mappings:
             self.cloud.functions.delete_event_source_mapping(UUID=mapping)
         for name in self.scheduled:
             self.cloud.scheduler.delete_schedule(Name=name)
-        for name in self.rules:
-            self.cloud.events.remove_targets(Rule=name, Ids=["function"])
-            self.cloud.events.delete_rule(Name=name)
         for name in self.made:
             self.cloud.functions.delete_function(FunctionName=name)
-        self.made, self.mappings, self.scheduled, self.rules = [], [], [], []
+        self.made, self.mappings, self.scheduled = [], [], []
+        for sandbox in children_of(self.bench.processes["messages"].pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(sandbox, signal.SIGKILL)
 
-    def _variables(self, function):
-        """The function's environment. Lambda sets the credentials by itself, so they go another way."""
-        variables = {**self.bench.environment(function.name), **function.environment}
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-        variables["BENCH_CREDENTIALS"] = ":".join(variables.pop(name) for name in names)
-        return variables
+    def _switch(self, on):
+        for mapping in self.deployed:
+            self.cloud.functions.update_event_source_mapping(UUID=mapping, Enabled=on)
+        for entry in self.cloud.scheduler.list_schedules(GroupName=DEPLOYMENT)["Schedules"]:
+            schedule = self.cloud.scheduler.get_schedule(GroupName=DEPLOYMENT, Name=entry["Name"])
+            told = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
+            state = "ENABLED" if on else "DISABLED"
+            self.cloud.scheduler.update_schedule(**{name: schedule[name] for name in told}, State=state)
 
     def _state(self, name):
         return self.cloud.functions.get_function_configuration(FunctionName=name)["State"]
