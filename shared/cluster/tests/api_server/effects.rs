@@ -42,7 +42,7 @@ fn conflict() -> Value {
     status(409, "Conflict", "the object has been modified")
 }
 
-fn draft() -> NodeClaimDraft {
+pub fn draft() -> NodeClaimDraft {
     let requirements: Requirements = [
         ("karpenter.sh/capacity-type".to_owned(), Requirement::is_in(["spot"])),
         (

@@ -14,7 +14,8 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-type Answer = Response<UnsyncBoxBody<Bytes, Cause>>;
+/// An answer of the server.
+pub type Answer = Response<UnsyncBoxBody<Bytes, Cause>>;
 
 /// The time in all tests.
 pub const NOW: &str = "2026-06-01T12:00:00Z";
@@ -162,9 +163,14 @@ fn line(event: &Value) -> Bytes {
     Bytes::from(format!("{event}\n"))
 }
 
-fn whole(status: u16, body: String) -> Answer {
+pub fn whole(status: u16, body: String) -> Answer {
     let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
     Response::builder().status(status).body(body).unwrap()
+}
+
+/// A watch that says nothing.
+pub fn silent() -> Answer {
+    streamed(stream::pending())
 }
 
 fn streamed(lines: impl Stream<Item = Bytes> + Send + 'static) -> Answer {

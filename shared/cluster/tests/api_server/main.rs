@@ -8,4 +8,5 @@ mod kit;
 mod lease;
 mod lifecycle;
 mod requests;
+mod rights;
 mod watches;
