@@ -133,3 +133,8 @@ output "next" {
     kubectl get nodeclaims,nodes,pods -A --watch
   EOT
 }
+
+output "bucket" {
+  description = "What must be emptied before it can be destroyed."
+  value       = module.journeyman.bucket
+}
