@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use api::case::{Action, Case, Miss};
 use api::read::{Document, read_documents};
+use cloud::messages::{MAX_AGE, Scope};
 use miette::Diagnostic;
 use thiserror::Error;
 
@@ -94,15 +95,34 @@ fn outcome(document: &Document) -> miette::Result<(String, Vec<Miss>)> {
         return Err(NotACase { place: document.place.to_string() }.into());
     }
     let case = Case::read(document)?;
-    let snapshot = case.snapshot()?;
     let steps = match case.action {
+        Action::Provision => planner::PROVISION,
         Action::Disrupt => planner::DISRUPT,
-        Action::Provision | Action::Interrupt => planner::PROVISION,
+        Action::Interrupt => return interrupted(case),
     };
+    let snapshot = case.snapshot()?;
     let plan = planner::decide(&snapshot, steps);
     let mut misses = case.check(&plan);
     // A plan that meets the case but breaks a rule is no good plan.
     let faults = planner::objections(&plan, &snapshot, steps);
     misses.extend(faults.into_iter().map(|fault| Miss(format!("audit: {fault}"))));
+    Ok((case.name, misses))
+}
+
+/// What comes of a case's events.
+fn interrupted(case: Case) -> miette::Result<(String, Vec<Miss>)> {
+    let scope =
+        Scope { account: None, region: Some(case.region().to_owned()), now: case.now(), max_age: MAX_AGE };
+    let mut notices = Vec::new();
+    let mut ignored = 0;
+    for event in case.events() {
+        match scope.notices(event) {
+            Ok(said) => notices.extend(said),
+            Err(_) => ignored += 1,
+        }
+    }
+    let snapshot = case.interruption(notices)?;
+    let care = planner::interrupt(&snapshot);
+    let misses = case.check_care(&snapshot, &care, ignored);
     Ok((case.name, misses))
 }

@@ -67,7 +67,7 @@ impl Findings {
                 Err(CaseError::Invalid { faults }) => self.faults.extend(faults),
                 Err(CaseError::Objects(error)) => self.faults.extend(error.faults().iter().cloned()),
                 // A case for what can't be done yet is well written all the same.
-                Ok(_) | Err(CaseError::Unsupported { .. }) => {}
+                Ok(_) => {}
             }
             return;
         }

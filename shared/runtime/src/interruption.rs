@@ -1,15 +1,12 @@
 //! What EventBridge tells of instances becomes tainted nodes, NodeClaims that go, and room asked for.
 
-use cloud::messages::{Kind, Message, Parsed, Scope};
-use jiff::{SignedDuration, Timestamp};
-use model::{InterruptionSnapshot, Notice, NoticeKind};
+use cloud::messages::{MAX_AGE, Message, Parsed, Scope};
+use jiff::Timestamp;
+use model::InterruptionSnapshot;
 
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::world::World;
-
-/// Older news is no news: what it told has happened, and the look at everything has seen it.
-const STALE: SignedDuration = SignedDuration::from_mins(15);
 
 impl World {
     /// Handles one message. One that is not for us is counted, and does not come back.
@@ -18,7 +15,7 @@ impl World {
             account: None,
             region: Some(self.config.region.clone()),
             now: Timestamp::now(),
-            max_age: STALE,
+            max_age: MAX_AGE,
         };
         let result = match scope.read(body) {
             Parsed::Ignored(ignored) => {
@@ -40,17 +37,17 @@ impl World {
     }
 
     async fn announce(&mut self, message: &Message) -> Result<(), RunError> {
-        let instances: Vec<String> = message.instances.iter().map(|id| id.as_str().to_owned()).collect();
+        let notice = message.notice();
         for name in self.clusters() {
             let site = self.site(&name).await?;
-            let (claims, nodes) = site.index.by_instance_ids(&instances).await?;
+            let (claims, nodes) = site.index.by_instance_ids(&notice.instances).await?;
             if claims.is_empty() && nodes.is_empty() {
                 continue;
             }
             let pools = site.cluster.pool_annotations().await?;
             let snapshot = InterruptionSnapshot {
                 now: Timestamp::now(),
-                notices: vec![Notice { kind: notice(message), instances: instances.clone() }],
+                notices: vec![notice.clone()],
                 claims,
                 nodes,
                 rebalancing_pools: InterruptionSnapshot::rebalancing(&pools),
@@ -62,22 +59,5 @@ impl World {
             acted.check()?;
         }
         Ok(())
-    }
-}
-
-fn notice(message: &Message) -> NoticeKind {
-    match message.kind {
-        Kind::SpotInterrupted => {
-            NoticeKind::SpotInterruption { deadline: message.deadline.unwrap_or(message.time) }
-        }
-        Kind::CapacityReservationInterrupted => {
-            NoticeKind::ReservationInterruption { deadline: message.deadline }
-        }
-        Kind::RebalanceRecommendation => NoticeKind::Rebalance,
-        Kind::InstanceStopped => NoticeKind::Stopping,
-        Kind::InstanceTerminated => NoticeKind::Terminating,
-        Kind::ScheduledChange | Kind::EventStatus => NoticeKind::ScheduledChange { starts: message.deadline },
-        Kind::InstanceStatus => NoticeKind::Impaired { host: false, since: message.time },
-        Kind::SystemStatus => NoticeKind::Impaired { host: true, since: message.time },
     }
 }

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{CapacityType, Code, Effect, KeepCode, ObjectName, Plan, PlannedNode};
+use jiff::Timestamp;
+use model::{
+    Avoided, CapacityType, Care, Code, Effect, InterruptionSnapshot, KeepCode, ObjectName, ObjectRef, Plan,
+    PlannedNode, labels,
+};
 
-use super::format::{CaseFile, Expect, ExpectedNode, Range};
+use super::format::{Action, CaseFile, Expect, ExpectedNode, Range};
 use crate::read::closest;
 
 /// One expectation that does not hold, as a sentence.
@@ -43,13 +47,137 @@ pub(super) fn faults(file: &CaseFile) -> Vec<(String, String)> {
             faults.push((path, format!("{name:?} is not a capacity type; use on-demand, spot or reserved")));
         }
     }
-    let provision =
-        file.expect.nodes.is_some() || file.expect.placed.is_some() || file.expect.unschedulable.is_some();
-    let disrupt = file.expect.disrupt.is_some() || file.expect.keep.is_some();
-    if !provision && !disrupt && file.expect.node_count.is_none() && file.expect.usd_per_hour.is_none() {
+    for (node, time) in file.expect.deadlines.iter().flatten() {
+        if let Err(error) = time.parse::<Timestamp>() {
+            faults.push((format!("expect.deadlines[{node}]"), error.to_string()));
+        }
+    }
+    if file.action != Action::Interrupt && !file.events.is_empty() {
+        faults.push(("events".to_owned(), "are for action interrupt alone".to_owned()));
+    }
+    let expect = &file.expect;
+    let of_plans = [
+        ("nodes", expect.nodes.is_some()),
+        ("nodeCount", expect.node_count.is_some()),
+        ("usdPerHour", expect.usd_per_hour.is_some()),
+        ("placed", expect.placed.is_some()),
+        ("unschedulable", expect.unschedulable.is_some()),
+        ("keep", expect.keep.is_some()),
+    ];
+    let of_care = [
+        ("closed", expect.closed.is_some()),
+        ("deadlines", expect.deadlines.is_some()),
+        ("avoid", expect.avoid.is_some()),
+        ("events", expect.events.is_some()),
+        ("ignored", expect.ignored.is_some()),
+    ];
+    let (own, foreign, action) = match file.action {
+        Action::Interrupt => (of_care.as_slice(), of_plans.as_slice(), "interrupt"),
+        Action::Provision => (of_plans.as_slice(), of_care.as_slice(), "provision"),
+        Action::Disrupt => (of_plans.as_slice(), of_care.as_slice(), "disrupt"),
+    };
+    for (field, _) in foreign.iter().filter(|(_, given)| *given) {
+        faults.push((format!("expect.{field}"), format!("nothing of the kind comes of action {action}")));
+    }
+    if expect.disrupt.is_none() && !own.iter().any(|(_, given)| *given) {
         faults.push(("expect".to_owned(), "expects nothing: the case could never fail".to_owned()));
     }
     faults
+}
+
+/// Every miss of what was decided on announcements, `ignored` of which are no concern of ours.
+pub(super) fn check_care(
+    expect: &Expect,
+    snapshot: &InterruptionSnapshot,
+    care: &Care,
+    ignored: usize,
+) -> Vec<Miss> {
+    let mut misses = Vec::new();
+    let mut miss = |text: String| misses.push(Miss(text));
+    let claim_of = |node: &model::ClaimNode| {
+        let own = |claim: &&model::Claim| claim.provider_id.as_ref() == Some(&node.provider_id);
+        snapshot.claims.iter().find(own).map(|claim| claim.name.clone())
+    };
+    let claims: BTreeMap<String, String> =
+        snapshot.nodes.iter().filter_map(|node| Some((node.name.clone(), claim_of(node)?))).collect();
+    let node_of = |claim: &String| {
+        claims.iter().find(|(_, own)| *own == claim).map_or_else(|| claim.clone(), |(node, _)| node.clone())
+    };
+    let mut closed = BTreeSet::new();
+    let mut deadlines = BTreeMap::new();
+    let mut avoided = BTreeSet::new();
+    let mut said: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for effect in &care.effects {
+        match effect {
+            Effect::ChangeNode(change)
+                if change.taints.iter().flatten().any(|taint| taint.key == labels::DISRUPTED) =>
+            {
+                closed.insert(change.node.clone());
+            }
+            Effect::ChangeNodeClaim(change) => {
+                let time = change.annotations.get(labels::INTERRUPTION_DEADLINE);
+                deadlines.extend(time.map(|time| (node_of(&change.claim), time.clone())));
+            }
+            Effect::Avoid { what, .. } => {
+                avoided.insert(in_words(what));
+            }
+            Effect::PublishEvent { about: ObjectRef::Node(node), reason, .. } => {
+                said.entry(node.clone()).or_default().insert(reason.clone());
+            }
+            _ => {}
+        }
+    }
+    if let Some(expected) = &expect.closed {
+        differences("closed", expected, &closed, &mut miss);
+    }
+    if let Some(expected) = &expect.deadlines {
+        // However a time is written.
+        let time =
+            |text: &String| text.parse::<Timestamp>().map_or_else(|_| text.clone(), |at| at.to_string());
+        let lines = |all: &BTreeMap<String, String>| {
+            all.iter().map(|(node, at)| format!("{node} at {}", time(at))).collect::<BTreeSet<String>>()
+        };
+        differences("deadlines", &lines(expected), &lines(&deadlines), &mut miss);
+    }
+    if let Some(expected) = &expect.avoid {
+        differences("avoid", expected, &avoided, &mut miss);
+    }
+    for (node, expected) in expect.events.iter().flatten() {
+        let none = BTreeSet::new();
+        differences(&format!("events[{node}]"), expected, said.get(node).unwrap_or(&none), &mut miss);
+    }
+    if let Some(expected) = expect.ignored.filter(|expected| *expected != ignored) {
+        miss(format!("ignored: {expected} expected, it is {ignored}"));
+    }
+    // Nodes go as they do in a plan, and nothing else of one is decided here.
+    let plan = Plan { effects: care.effects.clone(), ..Plan::default() };
+    disruptions(expect, &plan, &claims, &mut miss);
+    misses
+}
+
+/// As case files write what is not to be bought.
+fn in_words(what: &Avoided) -> String {
+    match what {
+        Avoided::Offering { instance_type, zone, capacity_type } => {
+            format!("{instance_type} {zone} {capacity_type}")
+        }
+        Avoided::CapacityType(capacity_type) => capacity_type.to_string(),
+        Avoided::Subnet(id) | Avoided::Reservation(id) => id.clone(),
+    }
+}
+
+fn differences(
+    field: &str,
+    expected: &BTreeSet<String>,
+    found: &BTreeSet<String>,
+    miss: &mut dyn FnMut(String),
+) {
+    for entry in expected.difference(found) {
+        miss(format!("{field}: {entry} expected, it is not there"));
+    }
+    for entry in found.difference(expected) {
+        miss(format!("{field}: {entry} is not expected"));
+    }
 }
 
 /// Every miss; `claims` are NodeClaims by node.

@@ -1,6 +1,6 @@
 //! The form of case files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
@@ -49,10 +49,10 @@ pub(super) struct CaseFile {
     /// What is to be done.
     #[serde(default)]
     pub(super) action: Action,
-    /// EventBridge events as AWS sends them, for interrupt.
+    /// What is announced, for interrupt: EventBridge's events as AWS sends them, and instances' statuses as
+    /// DescribeInstanceStatus answers them.
     #[serde(default)]
     #[schemars(schema_with = "objects")]
-    #[expect(dead_code, reason = "interrupt is refused until it is supported")]
     pub(super) events: Vec<Value>,
     /// What should come of it.
     pub(super) expect: Expect,
@@ -194,6 +194,16 @@ pub(super) struct Expect {
     pub(super) disrupt: Option<Vec<ExpectedDisruption>>,
     /// Nodes that stay, with the reason's code.
     pub(super) keep: Option<BTreeMap<String, String>>,
+    /// For interrupt: all nodes that take no more pods from now on.
+    pub(super) closed: Option<BTreeSet<String>>,
+    /// For interrupt: all nodes whose pods are made to leave at a time, such as 2026-06-01T12:02:00Z.
+    pub(super) deadlines: Option<BTreeMap<String, String>>,
+    /// For interrupt: all that is not bought for a while: offerings as `m5.large us-east-1a spot`, reservations by id.
+    pub(super) avoid: Option<BTreeSet<String>>,
+    /// For interrupt: all that is said about a node, by the reasons of its Kubernetes events.
+    pub(super) events: Option<BTreeMap<String, BTreeSet<String>>>,
+    /// For interrupt: how many of the events are no concern of ours.
+    pub(super) ignored: Option<usize>,
 }
 
 /// New NodeClaims that are alike.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use miette::Diagnostic;
-use model::{MinValuesPolicy, Note, PreferencePolicy, Settings, Snapshot};
+use model::{
+    Care, InterruptionSnapshot, MinValuesPolicy, Note, Notice, PreferencePolicy, Settings, Snapshot,
+};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -55,15 +57,6 @@ pub enum CaseError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Objects(#[from] LowerError),
-    /// It asks for what can't be done yet.
-    #[error("{place}: action {action} is not supported yet")]
-    #[diagnostic(code(case::unsupported))]
-    Unsupported {
-        /// Where.
-        place: Place,
-        /// What.
-        action: String,
-    },
 }
 
 fn headline(faults: &[InputFault]) -> String {
@@ -134,14 +127,8 @@ impl Case {
 
     /// The same with what the reader should know about it.
     pub fn snapshot_and_notes(&self) -> Result<(Snapshot, Vec<Note>), CaseError> {
-        if self.action == Action::Interrupt {
-            return Err(CaseError::Unsupported { place: self.place.clone(), action: "interrupt".to_owned() });
-        }
         let types = match &self.file.instance_types {
-            Some(_) => Types::Given {
-                region: self.file.region.clone().unwrap_or_else(|| types::REGION.to_owned()),
-                types: self.types.clone(),
-            },
+            Some(_) => Types::Given { region: self.region().to_owned(), types: self.types.clone() },
             None => Types::Embedded,
         };
         let options = SnapshotOptions {
@@ -151,6 +138,32 @@ impl Case {
             types,
         };
         Ok(lower::snapshot(&self.objects, &options)?)
+    }
+
+    /// Where it plays.
+    pub fn region(&self) -> &str {
+        self.file.region.as_deref().unwrap_or(types::REGION)
+    }
+
+    /// When it plays.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// What is announced, as AWS says it.
+    pub fn events(&self) -> &[Value] {
+        &self.file.events
+    }
+
+    /// What a case of interruption starts from, where its events say `notices`.
+    pub fn interruption(&self, notices: Vec<Notice>) -> Result<InterruptionSnapshot, CaseError> {
+        Ok(lower::interruption(&self.objects, self.now, notices)?)
+    }
+
+    /// Where what was decided falls short of what a case of interruption expects, `ignored` of whose events are no
+    /// concern of ours; none is good.
+    pub fn check_care(&self, snapshot: &InterruptionSnapshot, care: &Care, ignored: usize) -> Vec<Miss> {
+        check::check_care(&self.file.expect, snapshot, care, ignored)
     }
 
     fn settings(&self) -> Settings {

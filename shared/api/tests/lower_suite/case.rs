@@ -7,7 +7,7 @@ use api::case::{self, Action, Case};
 use api::read::read_documents;
 use api::report::plan_json;
 use model::{
-    CapacityType, Effect, MicroUsd, ObjectName, Offer, Plan, PlannedNode, Quantity, Reason, Resources,
+    CapacityType, Care, Effect, MicroUsd, ObjectName, Offer, Plan, PlannedNode, Quantity, Reason, Resources,
     Unschedulable,
 };
 
@@ -132,19 +132,41 @@ fn faults_of_objects_come_with_the_snapshot() {
 }
 
 #[test]
-fn what_is_not_supported_is_said() {
-    let interrupt = case("", "action: interrupt\nevents: []\nexpect: {keep: {n: pdb}}\n");
-    assert_eq!(interrupt.action, Action::Interrupt);
-    assert!(
-        interrupt
-            .snapshot()
-            .expect_err("refused")
-            .to_string()
-            .ends_with("action interrupt is not supported yet")
-    );
-    assert!(!interrupt.check(&Plan::default()).is_empty());
+fn what_an_action_cannot_meet_or_miss_is_a_fault() {
+    let text = |rest: &str| format!("{HEAD}objects: []\n{rest}");
+    for (rest, fault) in [
+        ("action: interrupt\nexpect: {keep: {n: pdb}, ignored: 0}\n", "expect.keep: nothing of the kind"),
+        ("action: provision\nexpect: {nodeCount: 0, closed: []}\n", "expect.closed: nothing of the kind"),
+        ("action: disrupt\nevents: [{}]\nexpect: {disrupt: []}\n", "events: are for action interrupt alone"),
+        ("action: interrupt\nexpect: {deadlines: {n: soon}}\n", "expect.deadlines[n]: "),
+        ("action: interrupt\nexpect: {}\n", "expect: expects nothing"),
+    ] {
+        let faults = faults(&text(rest)).join("\n");
+        assert!(faults.contains(fault), "{rest}: {faults}");
+    }
     let keep = case("", "action: disrupt\nexpect: {keep: {n: pdb}}\n");
     assert!(keep.check(&Plan::default())[0].0.contains("the plan does not mention it"));
+}
+
+#[test]
+fn an_interruption_misses_in_words() {
+    let interrupt = case(
+        "",
+        "action: interrupt\nevents: [{hello: world}]\nexpect: {disrupt: [{node: n1}], closed: [n1], deadlines: {n1: '2026-06-01T12:02:00Z'}, avoid: [x], events: {n1: [Gone]}, ignored: 0}\n",
+    );
+    assert_eq!((interrupt.action, interrupt.events().len()), (Action::Interrupt, 1));
+    let snapshot = interrupt.interruption(Vec::new()).expect("a snapshot");
+    let misses = interrupt.check_care(&snapshot, &Care::default(), 1);
+    let misses: Vec<&str> = misses.iter().map(|miss| miss.0.as_str()).collect();
+    let expected = [
+        "closed: n1 expected, it is not there",
+        "deadlines: n1 at 2026-06-01T12:02:00Z expected, it is not there",
+        "avoid: x expected, it is not there",
+        "events[n1]: Gone expected, it is not there",
+        "ignored: 0 expected, it is 1",
+        "disrupt: n1 expected to go, it stays",
+    ];
+    assert_eq!(misses, expected);
 }
 
 fn offer(zone: &str) -> Offer {

@@ -11,9 +11,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use model::{Notice, NoticeKind};
 use serde::{Deserialize, Serialize};
 
 pub use status::{IMPAIRED_FOR, InstanceStatus, ScheduledEvent, StatusCheck, StatusDetail, read_status};
+
+/// Older news is no news: what it told has happened, and the look at everything has seen it.
+pub const MAX_AGE: SignedDuration = SignedDuration::from_mins(15);
 
 /// How long before it takes an instance EC2 says so.
 const NOTICE: SignedDuration = SignedDuration::from_secs(120);
@@ -39,6 +43,29 @@ pub struct Message {
     pub id: String,
     /// What else is said.
     pub detail: Detail,
+}
+
+impl Message {
+    /// What it announces.
+    pub fn notice(&self) -> Notice {
+        let kind = match self.kind {
+            Kind::SpotInterrupted => {
+                NoticeKind::SpotInterruption { deadline: self.deadline.unwrap_or(self.time) }
+            }
+            Kind::CapacityReservationInterrupted => {
+                NoticeKind::ReservationInterruption { deadline: self.deadline }
+            }
+            Kind::RebalanceRecommendation => NoticeKind::Rebalance,
+            Kind::InstanceStopped => NoticeKind::Stopping,
+            Kind::InstanceTerminated => NoticeKind::Terminating,
+            Kind::ScheduledChange | Kind::EventStatus => {
+                NoticeKind::ScheduledChange { starts: self.deadline }
+            }
+            Kind::InstanceStatus => NoticeKind::Impaired { host: false, since: self.time },
+            Kind::SystemStatus => NoticeKind::Impaired { host: true, since: self.time },
+        };
+        Notice { kind, instances: self.instances.iter().map(|id| id.as_str().to_owned()).collect() }
+    }
 }
 
 /// What else a message says, for those who read its events.
@@ -198,6 +225,15 @@ impl Scope {
             Ok(message) => Parsed::Message(message),
             Err(ignored) => Parsed::Ignored(ignored),
         }
+    }
+
+    /// What `value` announces: an event of EventBridge, or one of the statuses that DescribeInstanceStatus answers.
+    pub fn notices(&self, value: &serde_json::Value) -> Result<Vec<Notice>, Ignored> {
+        if value.get("InstanceId").is_some() {
+            let status = InstanceStatus::deserialize(value).map_err(Ignored::malformed)?;
+            return Ok(read_status(self, &status).iter().map(Message::notice).collect());
+        }
+        event::read(self, &value.to_string()).map(|message| vec![message.notice()])
     }
 
     fn check_place(&self, account: &str, region: &str) -> Result<(), Ignored> {

@@ -46,8 +46,16 @@ fn resources(view: &View<'_>, pool: &NodePool, market: &Market<'_>, planned: &[&
         sum.add(&capacity);
     };
     for node in planned {
-        let Some(kind) = market.kind(&node.offer.instance_type) else { continue };
-        count(&mut added, &kind.capacity);
+        // Whichever of its options is launched.
+        let mut largest = Resources::new();
+        let names = node.options.iter().map(|offer| &offer.instance_type);
+        let names: BTreeSet<&String> = names.chain([&node.offer.instance_type]).collect();
+        for kind in names.into_iter().filter_map(|name| market.kind(name)) {
+            for (resource, amount) in kind.capacity.iter() {
+                largest.set(resource, amount.max(largest.get(resource)));
+            }
+        }
+        count(&mut added, &largest);
     }
     for node in active(view, pool) {
         count(&mut total, &node.capacity);
@@ -65,7 +73,10 @@ fn resources(view: &View<'_>, pool: &NodePool, market: &Market<'_>, planned: &[&
 fn price(view: &View<'_>, pool: &NodePool, market: &Market<'_>, planned: &[&PlannedNode]) -> Option<String> {
     let limit = pool.price_limit?;
     let paid = active(view, pool).filter_map(|node| price_of(market, node));
-    let total: MicroUsd = planned.iter().map(|node| node.offer.price).chain(paid).sum();
+    let dearest = |node: &&PlannedNode| {
+        node.options.iter().chain([&node.offer]).map(|offer| offer.price).max().unwrap_or_default()
+    };
+    let total: MicroUsd = planned.iter().map(dearest).chain(paid).sum();
     let over = total > limit && planned.iter().any(|node| node.offer.price > MicroUsd::ZERO);
     over.then(|| format!("NodePool {}: nodes for {total}, its limit is {limit}", pool.name))
 }

@@ -158,26 +158,27 @@ fn pools_keep_to_their_limits() {
     fn limit(snapshot: &mut Snapshot, name: &str, most: i64) {
         snapshot.cluster.pools[0].limits.set(name, Quantity::from_units(most));
     }
+    // Whichever of its options is launched: the larger has 4 cores and costs 0.2.
     #[rustfmt::skip]
     judge(full, &[
-        ("within", "", |snapshot, _| limit(snapshot, "cpu", 2)),
-        ("above", "2 of cpu, its limit is 1", |snapshot, _| limit(snapshot, "cpu", 1)),
-        ("with what is there", "4 of cpu, its limit is 3", |snapshot, _| {
-            limit(snapshot, "cpu", 3);
+        ("within", "", |snapshot, _| limit(snapshot, "cpu", 4)),
+        ("above", "4 of cpu, its limit is 3", |snapshot, _| limit(snapshot, "cpu", 3)),
+        ("with what is there", "6 of cpu, its limit is 5", |snapshot, _| {
+            limit(snapshot, "cpu", 5);
             snapshot.cluster.nodes.push(node("old", "a"));
         }),
         ("with what goes", "", |snapshot, _| {
-            limit(snapshot, "cpu", 3);
+            limit(snapshot, "cpu", 5);
             snapshot.cluster.nodes.push(node("old", "a"));
             snapshot.cluster.nodes[0].deleting = true;
         }),
         ("nodes", "1 of nodes, its limit is 0", |snapshot, _| limit(snapshot, "nodes", 0)),
         ("another resource", "", |snapshot, _| limit(snapshot, "gpu", 0)),
-        ("price", "nodes for 0.0500, its limit is 0.0400", |snapshot, _| {
-            snapshot.cluster.pools[0].price_limit = Some(MicroUsd(40_000));
+        ("price", "nodes for 0.2000, its limit is 0.1900", |snapshot, _| {
+            snapshot.cluster.pools[0].price_limit = Some(MicroUsd(190_000));
         }),
-        ("price with what is there", "nodes for 0.1500", |snapshot, _| {
-            snapshot.cluster.pools[0].price_limit = Some(MicroUsd(60_000));
+        ("price with what is there", "nodes for 0.3000", |snapshot, _| {
+            snapshot.cluster.pools[0].price_limit = Some(MicroUsd(210_000));
             snapshot.cluster.nodes.push(node("old", "a"));
         }),
     ]);

@@ -72,7 +72,7 @@ fn pools_and_claims_are_right() {
         ("not ready", "not ready: broken", |snapshot, _| {
             snapshot.cluster.pools[0].status = PoolStatus::NotReady("broken".into());
         }),
-        ("static", "which is static", |snapshot, _| snapshot.cluster.pools[0].replicas = Some(3)),
+        ("static", "is for pods, but NodePool pool is static", |snapshot, _| snapshot.cluster.pools[0].replicas = Some(3)),
         ("deleting", "being deleted", |snapshot, _| snapshot.cluster.pools[0].deleting = true),
         ("no class", "class has no types", |snapshot, _| snapshot.catalogue.types.clear()),
         ("no claim", "new-0 has no NodeClaim", |_, plan| drop(plan.effects.remove(0))),

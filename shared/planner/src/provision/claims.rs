@@ -11,7 +11,7 @@ use model::{
 
 use solver::BitSet;
 
-use super::packing::{Packer, usage};
+use super::packing::Packer;
 use super::universe::{Template, Universe};
 
 /// So many bytes of a NodeClaim at most say which pods it is for; pods beyond go where kube-scheduler likes.
@@ -40,6 +40,8 @@ pub(crate) struct Options {
     columns: Vec<usize>,
     /// Fewer values than `minValues` asks are on offer.
     relaxed: bool,
+    /// What is taken of each of the pool's limits, whichever is launched.
+    usages: Vec<i64>,
 }
 
 /// Whether a label is decided by the offering, not by the instance type.
@@ -58,8 +60,8 @@ fn type_value(instance_type: &InstanceType, key: &str) -> Option<String> {
 /// The columns of `holders` that the claim may name beside `chosen`; none if that breaks a strict `minValues`.
 ///
 /// A claim lists types, zones and capacity types apart, so every combination of what it lists must be one that
-/// holds the pods, or the fleet could pick a wrong one. None may take more of a pool's limits than the chosen one,
-/// by which they were counted.
+/// holds the pods, or the fleet could pick a wrong one. None takes more of the pool's limits than the chosen one,
+/// unless `minValues` needs it and the limits have room for whichever is launched.
 pub(crate) fn options(
     packer: &Packer,
     template: usize,
@@ -67,43 +69,51 @@ pub(crate) fn options(
     holders: Vec<usize>,
 ) -> Option<Options> {
     let universe = packer.universe();
-    let offering = universe.offering(chosen);
-    let reserved = offering.capacity_type == CapacityType::Reserved;
-    let no_more = |column: usize| {
-        let allowances = packer.allowances.get(universe.pool(chosen).name.as_str());
-        allowances.into_iter().flatten().all(|allowance| {
-            let amount = |column| usage(universe, column, &allowance.resource, MicroUsd::ZERO);
-            amount(column) <= amount(chosen)
-        })
-    };
+    let reserved = universe.offering(chosen).capacity_type == CapacityType::Reserved;
+    let source =
+        |column: usize| universe.offering(column).reservation.as_ref().map(|known| known.id.as_str());
     let same_source = |column: usize| {
         let other = universe.offering(column);
-        let source =
-            |offering: &'_ model::Offering| offering.reservation.as_ref().map(|known| known.id.clone());
-        source(other) == source(offering) && (other.capacity_type == CapacityType::Reserved) == reserved
+        source(column) == source(chosen) && (other.capacity_type == CapacityType::Reserved) == reserved
     };
-    let mut columns = vec![chosen];
-    let others = holders.into_iter().filter(|&column| column != chosen);
     // The chosen column is the cheapest, unless supplies or limits forbade it; what is cheaper than it is not had.
     let price = universe.price(chosen);
-    columns.extend(
-        others.filter(|&column| universe.price(column) >= price && same_source(column) && no_more(column)),
-    );
-    columns.sort_by_key(|&column| (universe.price(column), column != chosen, column));
+    let others = holders.into_iter().filter(|&column| column != chosen);
+    let others = others.filter(|&column| universe.price(column) >= price && same_source(column));
+    let own = packer.usages(chosen);
+    let no_more = |column: &usize| packer.usages(*column).iter().zip(&own).all(|(more, own)| more <= own);
+    let (mut near, mut beyond): (Vec<usize>, Vec<usize>) =
+        std::iter::once(chosen).chain(others).partition(no_more);
+    let by_price = |column: &usize| (universe.price(*column), *column != chosen, *column);
+    near.sort_by_key(by_price);
+    beyond.retain(|&column| packer.affords(column, &packer.usages(column)));
+    beyond.sort_by_key(by_price);
     let wanted = min_values(&universe.templates[template]);
-    let mut closures = [false, true].into_iter().filter_map(|narrow| {
-        let mut columns = close(universe, &columns, narrow)?;
-        let kept = prefix(universe, template, &columns, &wanted);
+    let choose = |columns: &[usize], narrow: bool, most: usize| {
+        let mut columns = close(universe, columns, narrow)?;
+        let kept = prefix(universe, template, &columns, &wanted, most);
         columns.retain(|&column| kept[universe.columns[column].type_index]);
+        columns.sort_by_key(by_price);
         let relaxed = wanted.iter().any(|(key, min)| distinct(universe, &columns, key) < *min as usize);
-        Some(Options { columns, relaxed })
-    });
-    let first = closures.next()?;
-    if !first.relaxed {
-        return Some(first);
+        let usages = packer.most(&columns);
+        Some(Options { columns, relaxed, usages })
+    };
+    let mut first = None;
+    for narrow in [false, true] {
+        match choose(&near, narrow, MAX_TYPES) {
+            Some(options) if !options.relaxed => return Some(options),
+            options => first = first.or(options),
+        }
     }
-    let strict = packer.settings().min_values == MinValuesPolicy::Strict;
-    closures.find(|options| !options.relaxed).or((!strict).then_some(first))
+    if !beyond.is_empty() {
+        // No more of them than are needed: the limits are charged with the largest.
+        let all = [near, beyond].concat();
+        let mut wide = [false, true].into_iter().filter_map(|narrow| choose(&all, narrow, 0));
+        if let Some(options) = wide.find(|options| !options.relaxed) {
+            return Some(options);
+        }
+    }
+    first.filter(|_| packer.settings().min_values == MinValuesPolicy::BestEffort)
 }
 
 /// A subset in which types × zones × capacity types are all among `columns`: over all its places, if the first column's
@@ -175,13 +185,22 @@ pub(crate) fn below(
     if met(&few) {
         kept = few;
     }
-    (!kept.is_empty() && met(&kept)).then_some(Options { columns: kept, relaxed: false })
+    (!kept.is_empty() && met(&kept)).then(|| Options {
+        columns: kept,
+        relaxed: false,
+        usages: options.usages.clone(),
+    })
 }
 
 impl Options {
     /// The cheapest.
     pub fn first(&self) -> usize {
         self.columns[0]
+    }
+
+    /// What is taken of each of the pool's limits, whichever is launched.
+    pub fn usages(&self) -> &[i64] {
+        &self.usages
     }
 
     /// How many types there are to choose from.
@@ -210,13 +229,19 @@ fn distinct(universe: &Universe, columns: &[usize], key: &str) -> usize {
     columns.iter().filter_map(|&column| value(universe, column, key)).collect::<BTreeSet<_>>().len()
 }
 
-/// The cheapest types that are enough, as marks on the template's list.
-fn prefix(universe: &Universe, template: usize, columns: &[usize], wanted: &[(String, u32)]) -> Vec<bool> {
+/// The first types that are enough, `most` of them unless `wanted` needs more, as marks on the template's list.
+fn prefix(
+    universe: &Universe,
+    template: usize,
+    columns: &[usize],
+    wanted: &[(String, u32)],
+    most: usize,
+) -> Vec<bool> {
     let mut kept = vec![false; universe.templates[template].types.len()];
     let mut count = 0;
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for &column in columns {
-        let enough = count >= MAX_TYPES
+        let enough = count >= most
             && wanted
                 .iter()
                 .all(|(key, min)| seen.get(key.as_str()).map_or(0, BTreeSet::len) >= *min as usize);

@@ -1,10 +1,11 @@
 //! Why a pod has no node: what each rule left of each pool's types, and the obstacle of the pool that came closest.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    Funnel, FunnelStep, InstanceType, MicroUsd, NodePool, PoolStatus, Quantity, Reason, Requirement,
-    Requirements, Resources, Snapshot, Undefined, labels,
+    Funnel, FunnelStep, InstanceType, MicroUsd, MinValuesPolicy, NodePool, PoolStatus, Quantity, Reason,
+    Requirement, Requirements, Resources, Snapshot, Undefined, labels,
 };
 use solver::BitSet;
 use std::rc::Rc;
@@ -368,8 +369,8 @@ impl<'a, 'x> Explainer<'a, 'x> {
         let fee = self.snapshot.settings.fee_per_node;
         let allowances = self.packer.allowances.get(pool.name.as_str())?;
         for allowance in allowances {
-            let least =
-                columns.iter().map(|&column| usage(self.universe, column, &allowance.resource, fee)).min()?;
+            let of_column = |column: usize| usage(self.universe, column, &allowance.resource, fee);
+            let least = self.least_usage(pool, columns, of_column)?;
             if least <= allowance.left() {
                 continue;
             }
@@ -385,6 +386,29 @@ impl<'a, 'x> Explainer<'a, 'x> {
             return Some((Stage::Limits, reason));
         }
         None
+    }
+
+    /// The least that a node of `columns` may take, with all that `minValues` has its NodeClaim name.
+    fn least_usage(&self, pool: &NodePool, columns: &[usize], usage: impl Fn(usize) -> i64) -> Option<i64> {
+        let mut columns: Vec<(i64, usize)> = columns.iter().map(|&column| (usage(column), column)).collect();
+        columns.sort_unstable();
+        let mut wanted: Vec<(&str, u32, BTreeSet<String>)> = pool
+            .requirements
+            .iter()
+            .filter_map(|(key, requirement)| Some((key, requirement.min_values?, BTreeSet::new())))
+            .collect();
+        if self.snapshot.settings.min_values == MinValuesPolicy::BestEffort {
+            wanted.clear();
+        }
+        for &(usage, column) in &columns {
+            for (key, _, seen) in &mut wanted {
+                seen.extend(claims::value(self.universe, column, key));
+            }
+            if wanted.iter().all(|(_, min, seen)| seen.len() >= *min as usize) {
+                return Some(usage);
+            }
+        }
+        columns.last().map(|&(usage, _)| usage)
     }
 
     /// Node selector and one required term, for each term.

@@ -72,17 +72,18 @@ pub(crate) fn nodes_of(snapshot: &Snapshot, pool: &NodePool, count: usize) -> Ne
     };
     let mut columns: Vec<usize> = universe.all().iter().filter(|&column| holds(column)).collect();
     columns.sort_by_key(|&column| (universe.price(column), column));
-    let mut known = BTreeMap::new();
     let mut chosen = Vec::new();
     for column in columns {
+        let mut known: Option<Rc<claims::Options>> = None;
         while chosen.len() < count && packer.to_be_had(column) {
-            let options = known.entry(column).or_insert_with(|| {
+            let options = known.filter(|options| packer.affords(column, options.usages())).or_else(|| {
                 let template = universe.columns[column].template;
                 let holders = universe.of_template[template].iter().copied().filter(|&column| holds(column));
                 claims::options(&packer, template, column, holders.collect()).map(Rc::new)
             });
-            let Some(options) = options.clone() else { break };
-            packer.spend(column);
+            known = options.clone();
+            let Some(options) = options else { break };
+            packer.spend(column, options.usages());
             chosen.push(Chosen { column, options, pods: Vec::new(), pinned: BTreeMap::new() });
         }
     }

@@ -122,7 +122,7 @@ impl<'a, 'u> Packer<'a, 'u> {
     /// count where they were to go.
     pub fn pack(&mut self, mut demands: Vec<Demand>, placer: &mut Placer) -> Vec<Left> {
         for weight in self.weights().into_iter().rev() {
-            // Each time round takes a template away from some demand, so this ends.
+            // Each time round takes a template away from some demand or gives some a node, so this ends.
             loop {
                 demands.retain(|demand| !demand.pods.is_empty());
                 if !self.pack_tier(weight, &mut demands, placer) {
@@ -154,8 +154,8 @@ impl<'a, 'u> Packer<'a, 'u> {
         left
     }
 
-    /// Whether a template was taken away from a demand because its claim could not list enough, so that it is worth
-    /// trying again.
+    /// Whether it is worth trying again: a template was taken away from a demand because its claim could not list enough,
+    /// or there is less left of limits than the solver counted on.
     fn pack_tier(&mut self, weight: u32, demands: &mut [Demand], placer: &mut Placer) -> bool {
         let tier = self.of_weight(weight);
         let mut used = self.universe.none();
@@ -176,23 +176,34 @@ impl<'a, 'u> Packer<'a, 'u> {
         // The bound is for all that the solver placed: if some of it is turned down below, it proves nothing.
         let mut bound = solution.bound;
         let mut turned_down: Vec<(usize, usize)> = Vec::new();
+        let mut bought = false;
+        let mut short = false;
         let mut taken = vec![0; tier.members.len()];
         let mut known: BTreeMap<(usize, BitSet), Option<Rc<claims::Options>>> = BTreeMap::new();
         for bin in &solution.bins {
             let template = self.universe.columns[tier.columns[bin.column]].template;
             let holders = solver::holders(&problem, &bin.contents, template_family(&problem, bin.column));
             let column = tier.columns[bin.column];
-            // Bins that differ in their pods alone have the same options.
-            let options = known.entry((bin.column, holders)).or_insert_with_key(|(_, holders)| {
+            let look = |packer: &Self| {
                 let holders = holders.iter().map(|column| tier.columns[column]).collect();
-                claims::options(self, template, column, holders).map(Rc::new)
-            });
-            let Some(options) = options.clone() else {
-                bound = 0;
-                turned_down.extend(bin.contents.iter().map(|&(want, _)| (tier.members[want], template)));
-                continue;
+                claims::options(packer, template, column, holders).map(Rc::new)
             };
+            // Bins that differ in their pods alone have the same options.
+            let key = (bin.column, holders.clone());
+            let mut options = known.get(&key).cloned().unwrap_or_else(|| look(self));
             for _ in 0..bin.copies {
+                if !self.to_be_had(column) {
+                    // Others took more of the limits than the solver thought: what is left is packed anew.
+                    short = true;
+                    break;
+                }
+                if options.as_ref().is_some_and(|options| !self.affords(column, options.usages())) {
+                    options = look(self);
+                }
+                let Some(options) = options.clone() else {
+                    turned_down.extend(bin.contents.iter().map(|&(want, _)| (tier.members[want], template)));
+                    break;
+                };
                 let mut pods = Vec::new();
                 for &(want, count) in &bin.contents {
                     let from = taken[want];
@@ -212,9 +223,14 @@ impl<'a, 'u> Packer<'a, 'u> {
                 for &(want, _) in &bin.contents {
                     placer.topology.record_on_new(demands[tier.members[want]].class);
                 }
-                self.spend(column);
-                self.chosen.push(Chosen { column, options: options.clone(), pods, pinned });
+                self.spend(column, options.usages());
+                bought = true;
+                self.chosen.push(Chosen { column, options, pods, pinned });
             }
+            known.insert(key, options);
+        }
+        if short || !turned_down.is_empty() {
+            bound = 0;
         }
         self.bound = self.bound.saturating_add(bound);
         for (want, &member) in tier.members.iter().enumerate() {
@@ -224,28 +240,44 @@ impl<'a, 'u> Packer<'a, 'u> {
             let columns = Rc::make_mut(&mut demands[member].columns);
             self.universe.of_template[template].iter().for_each(|&column| columns.remove(column));
         }
-        !turned_down.is_empty()
+        !turned_down.is_empty() || (short && bought)
+    }
+
+    /// What a node of `column` takes of each limit of its pool.
+    pub fn usages(&self, column: usize) -> Vec<i64> {
+        let fee = self.snapshot.settings.fee_per_node;
+        let allowances = self.allowances.get(self.universe.pool(column).name.as_str());
+        let allowances = allowances.into_iter().flatten();
+        allowances.map(|allowance| usage(self.universe, column, &allowance.resource, fee)).collect()
+    }
+
+    /// The most that any of `columns`, all of one pool, takes of each limit.
+    pub fn most(&self, columns: &[usize]) -> Vec<i64> {
+        let all = columns.iter().map(|&column| self.usages(column));
+        let larger =
+            |one: Vec<i64>, other: Vec<i64>| one.into_iter().zip(other).map(|(a, b)| a.max(b)).collect();
+        all.reduce(larger).unwrap_or_default()
+    }
+
+    /// Whether the limits of the pool of `column` have `usages` left.
+    pub fn affords(&self, column: usize, usages: &[i64]) -> bool {
+        let allowances = self.allowances.get(self.universe.pool(column).name.as_str());
+        let mut both = allowances.into_iter().flatten().zip(usages);
+        both.all(|(allowance, &amount)| amount <= 0 || amount <= allowance.left())
     }
 
     /// Whether limits and stocks have something left for one more node of the column.
     pub fn to_be_had(&self, column: usize) -> bool {
-        let fee = self.snapshot.settings.fee_per_node;
-        let allowances = self.allowances.get(self.universe.pool(column).name.as_str());
-        let within = allowances.into_iter().flatten().all(|allowance| {
-            let amount = usage(self.universe, column, &allowance.resource, fee);
-            amount <= 0 || amount <= allowance.left()
-        });
         let reservation = self.universe.offering(column).reservation.as_ref();
         let left = reservation.and_then(|reservation| self.reservations.get(reservation.id.as_str()));
-        within && left.is_none_or(|left| *left > 0)
+        self.affords(column, &self.usages(column)) && left.is_none_or(|left| *left > 0)
     }
 
-    pub fn spend(&mut self, column: usize) {
-        let fee = self.snapshot.settings.fee_per_node;
+    /// Takes a node of `column` from its stock, and `usages` from the limits of its pool.
+    pub fn spend(&mut self, column: usize, usages: &[i64]) {
         if let Some(allowances) = self.allowances.get_mut(self.universe.pool(column).name.as_str()) {
-            for allowance in allowances {
-                let amount = usage(self.universe, column, &allowance.resource, fee);
-                allowance.used = allowance.used.saturating_add(amount);
+            for (allowance, amount) in allowances.iter_mut().zip(usages) {
+                allowance.used = allowance.used.saturating_add(*amount);
             }
         }
         if let Some(reservation) = &self.universe.offering(column).reservation

@@ -119,55 +119,64 @@ impl<'s> Search<'s> {
         // Limits that are in nobody's way stay, if it goes without.
         let mut kept = self.own.clone();
         kept.retain(|name, _| !self.least.contains_key(name));
-        let used = if kept.is_empty() { None } else { self.attempt(&kept) }.unwrap_or(unlimited);
-        let own = self.own.clone();
-        let mut enough = own.clone();
-        enough
-            .iter_mut()
-            .for_each(|(name, amount)| *amount = (*amount).max(used.get(name).copied().unwrap_or(0)));
-        for (name, &limit) in &own {
-            if enough[name] > limit {
-                let found = self.narrow(name, limit, &enough);
-                enough.insert(name.clone(), found);
+        let used = if kept.is_empty() { None } else { self.attempt(&kept) };
+        let used = used.as_ref().unwrap_or(&unlimited);
+        let most = |used: &Amounts| {
+            let larger = |(name, limit): (&String, &i64)| {
+                (name.clone(), (*limit).max(used.get(name).copied().unwrap_or(0)))
+            };
+            self.own.iter().map(larger).collect::<Amounts>()
+        };
+        let (first, widest) = (most(used), most(&unlimited));
+        let mut enough = self.grow(first, &widest);
+        for (name, limit) in self.own.clone() {
+            if enough[&name] > limit {
+                let found = self.narrow(&name, limit, &enough);
+                enough.insert(name, found);
             }
         }
-        let raised =
-            enough.into_iter().map(|(name, amount)| (name.clone(), amount.saturating_sub(own[&name])));
+        let raised = enough.into_iter().map(|(name, amount)| {
+            let raise = amount.saturating_sub(self.own[&name]);
+            (name, raise)
+        });
         Some(raised.filter(|(_, amount)| *amount > 0).collect())
+    }
+
+    /// Limits that were tried and help: what the plan without them takes may not be enough, for under them another plan
+    /// is made.
+    fn grow(&mut self, mut limits: Amounts, widest: &Amounts) -> Amounts {
+        while self.attempt(&limits).is_none() && self.tries > 0 {
+            for (name, amount) in &mut limits {
+                let (limit, widest) = (self.own[name], widest[name]);
+                let raise = amount.saturating_sub(limit);
+                let step = raise.max(self.least.get(name).copied().unwrap_or(0));
+                *amount = amount.saturating_add(step).max(widest);
+            }
+        }
+        limits
     }
 
     /// The least limit of `name` found to be enough, with the others as in `enough`.
     fn narrow(&mut self, name: &str, limit: i64, enough: &Amounts) -> i64 {
         let mut too_little =
             limit.saturating_add(self.least.get(name).copied().unwrap_or(1)).saturating_sub(1);
-        let mut found: Option<i64> = None;
-        let mut next = enough[name];
-        while self.tries > 0 && next > too_little && found.is_none_or(|found| next < found) {
+        let mut found = enough[name];
+        // Nobody is told to raise a limit by a seventeenth of a core: halves are rounded up.
+        let half = |least: i64, most: i64| {
+            let raise = least.saturating_add(most.saturating_sub(least) / 2).saturating_sub(limit);
+            limit.saturating_add(round_up(name, raise))
+        };
+        let mut next = half(too_little, found);
+        while self.tries > 0 && next > too_little && next < found {
             let mut limits = enough.clone();
             limits.insert(name.to_owned(), next);
-            // Nobody is told to raise a limit by a seventeenth of a core: halves are rounded up.
-            let half = |most: i64, least: i64| {
-                limit.saturating_add(round_up(
-                    name,
-                    least.saturating_add(most.saturating_sub(least) / 2) - limit,
-                ))
-            };
             match self.attempt(&limits) {
-                Some(used) => {
-                    found = Some(next);
-                    let used = used.get(name).copied().unwrap_or(next);
-                    next = if used < next { used } else { half(next, too_little) };
-                }
-                None => {
-                    too_little = next;
-                    next = match found {
-                        Some(found) => half(found, too_little),
-                        None => next.saturating_add(next.saturating_sub(limit)),
-                    };
-                }
+                Some(_) => found = next,
+                None => too_little = next,
             }
+            next = half(too_little, found);
         }
-        found.unwrap_or(enough[name])
+        found
     }
 
     /// What the pool's nodes take if it has these limits and no others; none if that doesn't help every pod that can be
