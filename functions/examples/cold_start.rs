@@ -5,6 +5,7 @@
 #[path = "../tests/runtime_api/mod.rs"]
 mod runtime_api;
 
+use std::error::Error;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -12,14 +13,14 @@ use runtime_api::{RuntimeApi, Said};
 use tokio::process::Command;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let runs: usize = args.next().and_then(|runs| runs.parse().ok()).unwrap_or(20);
     for binary in args {
         let mut starts = Vec::new();
         let mut resident = 0;
         for _ in 0..runs {
-            let (took, kilobytes) = start(&binary).await;
+            let (took, kilobytes) = start(&binary).await?;
             starts.push(took);
             resident = resident.max(kilobytes);
         }
@@ -38,9 +39,10 @@ async fn main() {
             );
         }
     }
+    Ok(())
 }
 
-async fn start(binary: &str) -> (Duration, u64) {
+async fn start(binary: &str) -> Result<(Duration, u64), Box<dyn Error>> {
     let mut api = RuntimeApi::start([]).await;
     let begun = Instant::now();
     let function = Command::new(binary)
@@ -57,12 +59,17 @@ async fn start(binary: &str) -> (Duration, u64) {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
-        .spawn()
-        .expect("the binary starts");
-    let Some(Said::Next(ready)) = api.said().await else { panic!("{binary} did not ask for an event") };
+        .spawn()?;
+    let ready = match api.said().await {
+        Some(Said::Next(ready)) => ready,
+        Some(Said::Response(told) | Said::Error(told) | Said::InitError(told)) => {
+            return Err(format!("{binary} did not ask for an event, but said {told}").into());
+        }
+        None => return Err(format!("{binary} is silent").into()),
+    };
     let status = std::fs::read_to_string(format!("/proc/{}/status", function.id().unwrap_or_default()));
     let resident = status.unwrap_or_default().lines().find_map(|line| {
         line.strip_prefix("VmRSS:").and_then(|rest| rest.split_whitespace().next()?.parse().ok())
     });
-    (ready.duration_since(begun), resident.unwrap_or_default())
+    Ok((ready.duration_since(begun), resident.unwrap_or_default()))
 }

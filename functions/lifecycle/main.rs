@@ -8,9 +8,10 @@ async fn main() -> Result<(), Error> {
     functions::serve_queue(async |world, body, deadline| {
         let mut world = world.lock().await;
         match read::<Tend>(&body) {
-            Ok(tend) => Ok(world.tend(&tend, deadline).await?),
-            Err(foreign) => Ok(world.ignore(&foreign)),
+            Ok(tend) => world.tend(&tend, deadline).await?,
+            Err(foreign) => world.ignore(&foreign),
         }
+        Ok(())
     })
     .await
 }

@@ -8,9 +8,10 @@ async fn main() -> Result<(), Error> {
     functions::serve_queue(async |world, body, deadline| {
         let mut world = world.lock().await;
         match read::<Wake>(&body) {
-            Ok(wake) => Ok(world.provision(&wake.cluster, deadline).await?),
-            Err(foreign) => Ok(world.ignore(&foreign)),
+            Ok(wake) => world.provision(&wake.cluster, deadline).await?,
+            Err(foreign) => world.ignore(&foreign),
         }
+        Ok(())
     })
     .await
 }

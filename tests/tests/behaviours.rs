@@ -35,7 +35,7 @@ mod tests {
         ("TERM", 15),
         ("EVICT", 5),
         ("COND", 1),
-        ("AWS-E", 14),
+        ("AWS-E", 15),
         ("DRFC", 10),
         ("CAND", 8),
         ("BUDG", 6),

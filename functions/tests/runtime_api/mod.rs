@@ -1,4 +1,5 @@
 //! Lambda's Runtime API on loopback, as far as a function sees it: it hands out events and takes in answers.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: what is missing should stop the test")]
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -30,7 +31,8 @@ pub enum Said {
 pub struct RuntimeApi {
     /// Where it listens.
     pub address: SocketAddr,
-    events: mpsc::UnboundedSender<String>,
+    /// As long as it is there, a function that asks for more waits.
+    _events: mpsc::UnboundedSender<String>,
     said: mpsc::UnboundedReceiver<Said>,
 }
 
@@ -56,27 +58,12 @@ impl RuntimeApi {
                 );
             }
         });
-        Self { address, events: sender, said }
+        Self { address, _events: sender, said }
     }
 
     /// The next thing the function does, or nothing if it takes too long.
     pub async fn said(&mut self) -> Option<Said> {
         tokio::time::timeout(Duration::from_secs(30), self.said.recv()).await.ok().flatten()
-    }
-
-    /// What the function answers to an event, passing over its asking for it.
-    pub async fn outcome(&mut self) -> Said {
-        loop {
-            match self.said().await.expect("the function is silent") {
-                Said::Next(_) => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    /// Hands out one more event, once asked.
-    pub fn push(&self, event: &serde_json::Value) {
-        self.events.send(event.to_string()).unwrap();
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws_sdk_ec2::primitives::DateTime;
 use aws_sdk_ec2::types::{
-    CapacityReservationPreference, Filter, InstanceLifecycleType, InstanceStateName, Tag,
+    CapacityReservationPreference, Filter, InstanceLifecycleType, InstanceStateName, InstanceStatusEvent,
+    InstanceStatusSummary, Tag,
 };
 use jiff::Timestamp;
 use model::{CapacityType, Instance, InstanceState, labels};
@@ -11,6 +13,7 @@ use model::{CapacityType, Instance, InstanceState, labels};
 use crate::client::failed;
 use crate::filters::{VALUES_A_FILTER, filter};
 use crate::launch::CLUSTER_NAME;
+use crate::messages::{CODES, InstanceStatus, ScheduledEvent, StatusCheck, StatusDetail};
 use crate::{Cloud, CloudError, provider_id};
 
 /// EC2 ends no more at once.
@@ -99,6 +102,26 @@ impl Cloud {
             out.extend(instances.filter_map(machine));
         }
         Ok(out)
+    }
+
+    /// Machines of the whole account that fail a check or have something planned; where all is well there are none. A
+    /// machine that several questions find is told once.
+    pub async fn statuses(&self) -> Result<Vec<InstanceStatus>, CloudError> {
+        let mut found = BTreeMap::new();
+        for question in [
+            filter("instance-status.status", ["impaired"]),
+            filter("system-status.status", ["impaired"]),
+            filter("event.code", CODES),
+        ] {
+            let request = self.ec2.describe_instance_status().filters(question);
+            let mut pages = request.max_results(1000).into_paginator().send();
+            while let Some(page) = pages.next().await {
+                let page = page.map_err(failed("DescribeInstanceStatus"))?;
+                let statuses = page.instance_statuses().iter().map(status);
+                found.extend(statuses.map(|status| (status.instance_id.clone(), status)));
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Ends machines. One that is ending or gone already is as good as ended.
@@ -191,6 +214,33 @@ fn machine(found: &aws_sdk_ec2::types::Instance) -> Option<Machine> {
         partition: placement.and_then(|placement| placement.partition_number()),
         tags,
     })
+}
+
+fn status(found: &aws_sdk_ec2::types::InstanceStatus) -> InstanceStatus {
+    let at = |time: Option<&DateTime>| time.and_then(|time| Timestamp::from_second(time.secs()).ok());
+    let check = |summary: Option<&InstanceStatusSummary>| StatusCheck {
+        details: summary
+            .map(|summary| summary.details())
+            .unwrap_or_default()
+            .iter()
+            .map(|detail| StatusDetail {
+                status: detail.status().map(|status| status.as_str().to_owned()).unwrap_or_default(),
+                impaired_since: at(detail.impaired_since()),
+            })
+            .collect(),
+    };
+    let event = |event: &InstanceStatusEvent| ScheduledEvent {
+        code: event.code().map(|code| code.as_str().to_owned()).unwrap_or_default(),
+        description: event.description().unwrap_or_default().to_owned(),
+        not_before: at(event.not_before()),
+        not_after: at(event.not_after()),
+    };
+    InstanceStatus {
+        instance_id: found.instance_id().unwrap_or_default().to_owned(),
+        instance_status: check(found.instance_status()),
+        system_status: check(found.system_status()),
+        events: found.events().iter().map(event).collect(),
+    }
 }
 
 /// How a machine is paid for. One that merely happens to run in an open reservation is on demand.

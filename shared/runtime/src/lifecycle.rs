@@ -6,7 +6,7 @@ use api::crd::Ec2NodeClass;
 use api::record::Decision;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Care, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
+    Care, Claim, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
 };
 
 use crate::aws;
@@ -147,7 +147,16 @@ impl World {
         let care = planner::sweep(&snapshot);
         self.count_care(name, &care);
         let acted = self.act(name, &care.effects).await?;
+        // A NodeClaim that goes by this look is told of in the next one.
+        let goes = |claim: &Claim| {
+            let is_it = |effect: &Effect| matches!(effect, Effect::DeleteNodeClaim { claim: name, .. } if *name == claim.name);
+            care.effects.iter().any(is_it)
+        };
+        let SweepSnapshot { claims, nodes, .. } = snapshot;
+        let claims = claims.into_iter().filter(|claim| !goes(claim)).collect();
+        let heeded = self.look_at_statuses(name, claims, nodes).await;
         acted.check()?;
+        heeded?;
         // Its launch templates are gone: whoever lets the class go can see that now.
         let gone = |effect: &Effect| matches!(effect, Effect::ForgetLaunchTemplates { class: Some(_), .. });
         if care.effects.iter().any(gone) {

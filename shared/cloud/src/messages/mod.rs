@@ -14,7 +14,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Notice, NoticeKind};
 use serde::{Deserialize, Serialize};
 
-pub use status::{IMPAIRED_FOR, InstanceStatus, ScheduledEvent, StatusCheck, StatusDetail, read_status};
+#[cfg(feature = "aws")]
+pub(crate) use status::CODES;
+pub use status::{InstanceStatus, ScheduledEvent, StatusCheck, StatusDetail, read_status};
 
 /// Older news is no news: what it told has happened, and the look at everything has seen it.
 pub const MAX_AGE: SignedDuration = SignedDuration::from_mins(15);

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Detail, InstanceId, Kind, Message, Scope, shown};
 
-/// How long a check must have failed to count: reboots and hiccups are shorter.
-pub const IMPAIRED_FOR: SignedDuration = SignedDuration::from_secs(120);
-
 /// Codes of scheduled events that end or interrupt an instance.
-const CODES: [&str; 5] =
+pub(crate) const CODES: [&str; 5] =
     ["instance-reboot", "instance-retirement", "instance-stop", "system-maintenance", "system-reboot"];
 
 /// One of the answer's `InstanceStatuses`; the field names are the API's, so that a saved answer reads as one.
@@ -60,7 +57,8 @@ pub struct ScheduledEvent {
     pub not_after: Option<Timestamp>,
 }
 
-/// What there is to say about an instance at `scope.now`: at most one message of each kind.
+/// What there is to say about an instance at `scope.now`: at most one message of each kind. Whether a check has failed for
+/// long enough is not judged here.
 pub fn read_status(scope: &Scope, status: &InstanceStatus) -> Vec<Message> {
     let Some(id) = InstanceId::parse(&status.instance_id) else { return vec![] };
     let message = |kind, time, deadline, detail| Message {
@@ -79,7 +77,7 @@ pub fn read_status(scope: &Scope, status: &InstanceStatus) -> Vec<Message> {
     {
         let failed = check.details.iter().filter(|detail| detail.status == "failed");
         let since = failed.filter_map(|detail| detail.impaired_since).min();
-        if let Some(since) = since.filter(|since| scope.now.duration_since(*since) >= IMPAIRED_FOR) {
+        if let Some(since) = since {
             let detail = Detail { code: Some("impaired".to_owned()), ..Detail::default() };
             messages.push(message(kind, since, None, detail));
         }

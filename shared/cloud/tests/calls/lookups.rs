@@ -90,6 +90,35 @@ fn many_ids_are_asked_for_in_turns() {
     assert!(asked[1].contains("Filter.1.Value.1=i-200"));
 }
 
+/// N04: one call a question, page by page; a machine that two questions find is one.
+#[test]
+fn statuses_are_asked_for_by_what_is_wrong() {
+    let statuses = |of: &[&str], next: &str| {
+        let more = format!("<instanceStatusSet>{}</instanceStatusSet>{next}", of.concat());
+        xml("DescribeInstanceStatus", &more)
+    };
+    let check = |name: &str, status: &str| {
+        format!(
+            "<{name}><status>{status}</status><details><item><name>reachability</name><status>{status}</status>\
+             <impairedSince>2026-12-01T10:00:00.000Z</impairedSince></item></details></{name}>"
+        )
+    };
+    let event = "<eventsSet><item><code>system-maintenance</code><description>moves</description>\
+        <notBefore>2026-12-04T10:00:00.000Z</notBefore><notAfter>2026-12-04T12:00:00.000Z</notAfter></item></eventsSet>";
+    let of = |id: &str, inside: &str| format!("<item><instanceId>{id}</instanceId>{inside}</item>");
+    let one = of("i-1", &check("instanceStatus", "failed"));
+    let both = of("i-2", &[check("systemStatus", "failed"), event.to_owned()].concat());
+    let aws = Aws::answering([
+        ("DescribeInstanceStatus", statuses(&[&one], "<nextToken>more</nextToken>")),
+        ("DescribeInstanceStatus", statuses(&[], "")),
+        ("DescribeInstanceStatus", statuses(&[&both], "")),
+        ("DescribeInstanceStatus", statuses(&[&both], "")),
+    ]);
+    let found = wait(aws.cloud().statuses()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap());
+    insta::assert_snapshot!(aws.asked().join("\n\n"));
+}
+
 fn ending(id: &str) -> Answer {
     let state = "<currentState><name>shutting-down</name></currentState>";
     let change = format!("<item><instanceId>{id}</instanceId>{state}</item>");
