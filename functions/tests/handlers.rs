@@ -1,4 +1,5 @@
 //! The shipped binaries, fed through the Runtime API: what they do with events that are none, and when they can't start.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: what is missing should stop the test")]
 
 mod runtime_api;
 

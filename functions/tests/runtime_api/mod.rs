@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, mpsc};
 
 /// What the function did.
 #[derive(Debug)]
+#[allow(dead_code, reason = "of those who include this file, each reads a part")]
 pub enum Said {
     /// It is ready for an event.
     Next(Instant),
