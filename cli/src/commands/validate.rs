@@ -66,7 +66,6 @@ impl Findings {
             match Case::read(document).and_then(|case| case.snapshot()) {
                 Err(CaseError::Invalid { faults }) => self.faults.extend(faults),
                 Err(CaseError::Objects(error)) => self.faults.extend(error.faults().iter().cloned()),
-                // A case for what can't be done yet is well written all the same.
                 Ok(_) => {}
             }
             return;

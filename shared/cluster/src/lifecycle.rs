@@ -7,7 +7,7 @@ use api::lower;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use model::{Attachment, BoundPod, Claim, ClaimNode, ObjectName, UnboundPod, labels};
+use model::{Attachment, BoundPod, Claim, ClaimNode, ObjectName, UnboundPod, labels, machine_id};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -160,9 +160,8 @@ impl ClaimIndex {
         instances: &[String],
     ) -> Result<(Vec<Claim>, Vec<ClaimNode>), ClusterError> {
         self.look().await?;
-        let ends =
-            |id: &String| id.rsplit('/').next().is_some_and(|last| instances.iter().any(|it| it == last));
-        self.found(|head| head.provider_id.as_ref().is_some_and(ends)).await
+        let named = |id: &str| instances.iter().any(|instance| instance == machine_id(id));
+        self.found(|head| head.provider_id.as_deref().is_some_and(named)).await
     }
 
     /// Lets the connection go, at the end of a run.

@@ -67,6 +67,11 @@ pub enum NoticeKind {
     },
 }
 
+/// The machine's own id, by which announcements name it: the last part of the id that objects carry.
+pub fn machine_id(provider_id: &str) -> &str {
+    provider_id.rsplit('/').next().unwrap_or(provider_id)
+}
+
 /// The value of `journeyman.dev/rebalance` that has nodes replaced on a rebalance recommendation.
 pub const REPLACE: &str = "replace";
 

@@ -39,7 +39,7 @@ pub use effect::{
     NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, readiness,
 };
 pub use hash::Fnv1a;
-pub use interruption::{InterruptionSnapshot, Notice, NoticeKind};
+pub use interruption::{InterruptionSnapshot, Notice, NoticeKind, machine_id};
 pub use lifecycle::{
     Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,
     LaunchClass, LaunchFailure, LaunchFailureKind, LeavingClass, LifecycleSnapshot, PlannedPod,

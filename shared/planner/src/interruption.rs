@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Avoided, CapacityType, Care, Claim, ClaimNode, Effect, EventKind, InterruptionSnapshot, Note, NoticeKind,
-    ObjectRef, labels,
+    ObjectRef, labels, machine_id,
 };
 
 use crate::lifecycle::{AVOIDED_FOR, closing};
@@ -87,10 +87,8 @@ pub fn interrupt(snapshot: &InterruptionSnapshot) -> Care {
     care
 }
 
-/// The machine's own id, the last part of the id that Nodes carry.
 fn by_machine(claim: &Claim) -> Option<(&str, &Claim)> {
-    let id = claim.provider_id.as_deref()?;
-    Some((id.rsplit('/').next().unwrap_or(id), claim))
+    Some((machine_id(claim.provider_id.as_deref()?), claim))
 }
 
 fn count(care: &mut Care, what: &str) {

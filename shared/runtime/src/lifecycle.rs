@@ -1,12 +1,12 @@
 //! NodeClaims become nodes, and nodes go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::crd::Ec2NodeClass;
 use api::record::Decision;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Care, Claim, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
+    Care, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
 };
 
 use crate::aws;
@@ -148,12 +148,13 @@ impl World {
         self.count_care(name, &care);
         let acted = self.act(name, &care.effects).await?;
         // A NodeClaim that goes by this look is told of in the next one.
-        let goes = |claim: &Claim| {
-            let is_it = |effect: &Effect| matches!(effect, Effect::DeleteNodeClaim { claim: name, .. } if *name == claim.name);
-            care.effects.iter().any(is_it)
-        };
-        let SweepSnapshot { claims, nodes, .. } = snapshot;
-        let claims = claims.into_iter().filter(|claim| !goes(claim)).collect();
+        let going = care.effects.iter().filter_map(|effect| match effect {
+            Effect::DeleteNodeClaim { claim, .. } => Some(claim),
+            _ => None,
+        });
+        let going: BTreeSet<&String> = going.collect();
+        let SweepSnapshot { mut claims, nodes, .. } = snapshot;
+        claims.retain(|claim| !going.contains(&claim.name));
         let heeded = self.look_at_statuses(name, claims, nodes).await;
         acted.check()?;
         heeded?;

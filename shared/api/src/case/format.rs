@@ -58,6 +58,12 @@ pub(super) struct CaseFile {
     pub(super) expect: Expect,
 }
 
+impl CaseFile {
+    pub(super) fn region(&self) -> &str {
+        self.region.as_deref().unwrap_or(super::types::REGION)
+    }
+}
+
 /// The operator's choices.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -84,10 +84,9 @@ impl Case {
             faults.push(fault("now", error.to_string(), Some("such as 2026-06-01T12:00:00Z".to_owned())));
             Timestamp::UNIX_EPOCH
         });
-        let region = file.region.clone().unwrap_or_else(|| types::REGION.to_owned());
         let mut types = Vec::new();
         for (index, written) in file.instance_types.iter().flatten().enumerate() {
-            match types::instance_type(written, &region) {
+            match types::instance_type(written, file.region()) {
                 Ok(read) => types.push(read),
                 Err((field, message)) => {
                     faults.push(fault(&format!("instanceTypes[{index}]{field}"), message, None));
@@ -142,7 +141,7 @@ impl Case {
 
     /// Where it plays.
     pub fn region(&self) -> &str {
-        self.file.region.as_deref().unwrap_or(types::REGION)
+        self.file.region()
     }
 
     /// When it plays.

@@ -41,6 +41,13 @@ pub enum LowerError {
 }
 
 impl LowerError {
+    /// Fails if there are faults: each once, in the order of their places.
+    pub(super) fn check(mut faults: Vec<InputFault>) -> Result<(), Self> {
+        faults.sort();
+        faults.dedup();
+        if faults.is_empty() { Ok(()) } else { Err(Self::Invalid { faults }) }
+    }
+
     /// Every fault that has a place.
     pub fn faults(&self) -> &[InputFault] {
         match self {

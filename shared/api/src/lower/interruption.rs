@@ -1,9 +1,9 @@
 //! What announcements are about: the NodeClaims and Nodes of the machines that they name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use model::{InterruptionSnapshot, Notice};
+use model::{InterruptionSnapshot, Notice, machine_id};
 
 use super::error::{InputFault, LowerError};
 use super::objects::{Objects, name_of};
@@ -20,8 +20,7 @@ pub fn interruption(
     }
     let named: BTreeSet<&str> =
         notices.iter().flat_map(|notice| &notice.instances).map(String::as_str).collect();
-    // The machine's own id is the last part of what objects carry.
-    let is_named = |id: &str| id.rsplit('/').next().is_some_and(|last| named.contains(last));
+    let is_named = |id: &str| named.contains(machine_id(id));
     let mut faults = objects.faults.clone();
     let mut claims = Vec::new();
     for entry in &objects.claims {
@@ -34,19 +33,10 @@ pub fn interruption(
     }
     let nodes = objects.nodes.iter().filter_map(|entry| single::claim_node(&entry.object));
     let nodes = nodes.filter(|node| is_named(&node.provider_id)).collect();
-    if !faults.is_empty() {
-        faults.sort();
-        return Err(LowerError::Invalid { faults });
-    }
-    let annotations: Vec<_> = objects
-        .pools
-        .iter()
-        .map(|entry| {
-            let meta = &entry.object.metadata;
-            (name_of(meta).name, meta.annotations.clone().unwrap_or_default())
-        })
-        .collect();
-    let rebalancing_pools =
-        InterruptionSnapshot::rebalancing(annotations.iter().map(|(name, all)| (name, all)));
+    LowerError::check(faults)?;
+    let pools = objects.pools.iter().map(|entry| &entry.object.metadata);
+    let annotations: BTreeMap<_, _> =
+        pools.map(|meta| (name_of(meta).name, meta.annotations.clone().unwrap_or_default())).collect();
+    let rebalancing_pools = InterruptionSnapshot::rebalancing(&annotations);
     Ok(InterruptionSnapshot { now, notices, claims, nodes, rebalancing_pools })
 }

@@ -138,11 +138,7 @@ impl<'a> Lowering<'a> {
         if self.objects.live {
             self.notes.extend(self.faults.drain(..).map(|fault| live::left_out(&fault)));
         }
-        if !self.faults.is_empty() {
-            self.faults.sort();
-            self.faults.dedup();
-            return Err(LowerError::Invalid { faults: self.faults });
-        }
+        LowerError::check(std::mem::take(&mut self.faults))?;
         let missing: BTreeSet<&str> = {
             let known: BTreeSet<&str> = self.cluster.nodes.iter().map(|node| node.name.as_str()).collect();
             let bound = self.cluster.pods.iter().filter(|pod| pod.holds_capacity());

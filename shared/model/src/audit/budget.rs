@@ -51,9 +51,7 @@ fn resources(view: &View<'_>, pool: &NodePool, market: &Market<'_>, planned: &[&
         let names = node.options.iter().map(|offer| &offer.instance_type);
         let names: BTreeSet<&String> = names.chain([&node.offer.instance_type]).collect();
         for kind in names.into_iter().filter_map(|name| market.kind(name)) {
-            for (resource, amount) in kind.capacity.iter() {
-                largest.set(resource, amount.max(largest.get(resource)));
-            }
+            largest.raise_to(&kind.capacity);
         }
         count(&mut added, &largest);
     }

@@ -86,8 +86,6 @@ pub(crate) fn options(
         std::iter::once(chosen).chain(others).partition(no_more);
     let by_price = |column: &usize| (universe.price(*column), *column != chosen, *column);
     near.sort_by_key(by_price);
-    beyond.retain(|&column| packer.affords(column, &packer.usages(column)));
-    beyond.sort_by_key(by_price);
     let wanted = min_values(&universe.templates[template]);
     let choose = |columns: &[usize], narrow: bool, most: usize| {
         let mut columns = close(universe, columns, narrow)?;
@@ -105,7 +103,9 @@ pub(crate) fn options(
             options => first = first.or(options),
         }
     }
+    beyond.retain(|&column| packer.affords(column, &packer.usages(column)));
     if !beyond.is_empty() {
+        beyond.sort_by_key(by_price);
         // No more of them than are needed: the limits are charged with the largest.
         let all = [near, beyond].concat();
         let mut wide = [false, true].into_iter().filter_map(|narrow| choose(&all, narrow, 0));

@@ -184,12 +184,12 @@ impl<'a, 'u> Packer<'a, 'u> {
             let template = self.universe.columns[tier.columns[bin.column]].template;
             let holders = solver::holders(&problem, &bin.contents, template_family(&problem, bin.column));
             let column = tier.columns[bin.column];
+            // Bins that differ in their pods alone have the same options.
+            let key = (bin.column, holders);
             let look = |packer: &Self| {
-                let holders = holders.iter().map(|column| tier.columns[column]).collect();
+                let holders = key.1.iter().map(|column| tier.columns[column]).collect();
                 claims::options(packer, template, column, holders).map(Rc::new)
             };
-            // Bins that differ in their pods alone have the same options.
-            let key = (bin.column, holders.clone());
             let mut options = known.get(&key).cloned().unwrap_or_else(|| look(self));
             for _ in 0..bin.copies {
                 if !self.to_be_had(column) {

@@ -142,8 +142,8 @@ impl<'s> Search<'s> {
         Some(raised.filter(|(_, amount)| *amount > 0).collect())
     }
 
-    /// Limits that were tried and help: what the plan without them takes may not be enough, for under them another plan
-    /// is made.
+    /// Limits that were tried and help, unless the tries run out before: what the plan without them takes may not be
+    /// enough, for under them another plan is made.
     fn grow(&mut self, mut limits: Amounts, widest: &Amounts) -> Amounts {
         while self.attempt(&limits).is_none() && self.tries > 0 {
             for (name, amount) in &mut limits {
