@@ -8,3 +8,4 @@ pub mod read;
 pub mod record;
 pub mod registrations;
 pub mod report;
+pub mod reservations;

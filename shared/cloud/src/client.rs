@@ -63,7 +63,7 @@ impl Cloud {
     pub fn with_config(region: &str, config: SdkConfig) -> Self {
         // Emulators are reached by an address, of which a bucket's name can't be a part.
         let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(true).build();
-        let prices = Region::new(crate::prices::pricing_region(region));
+        let prices = Region::new(crate::prices::pricing_region(region).unwrap_or(region).to_owned());
         let pricing = aws_sdk_pricing::config::Builder::from(&config).region(prices).build();
         Self {
             region: region.to_owned(),

@@ -28,6 +28,17 @@ pub enum CloudError {
         /// The Region asked.
         region: String,
     },
+    /// None of the parameters that hold the images of an alias exists.
+    #[error("AWS keeps no images of {family} {version} for Kubernetes {kubernetes}")]
+    #[diagnostic(code(cloud::no_images), help("name a version that there is, or @latest"))]
+    NoImages {
+        /// The family of images.
+        family: &'static str,
+        /// The version asked for.
+        version: String,
+        /// The Kubernetes version they are to be for.
+        kubernetes: String,
+    },
     /// The file of published facts does not read as one.
     #[error("reading the published prices")]
     #[diagnostic(code(cloud::published), help("make the file with `go run .` in tests/generators/prices"))]

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 
 use api::crd::{self, CapacityReservationSelectorTerm, PlacementGroupSelector};
+use api::reservations;
 use aws_sdk_ec2::types::{CapacityReservationState, CapacityReservationType, Filter, PlacementGroupState};
 use catalog::class::PlacementGroup;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::client::failed;
 use crate::filters::{filter, tag_filters};
 use crate::{Cloud, CloudError};
-
-/// So long before a block of capacity ends nothing is launched in it any more: EC2 takes its machines back from half
-/// an hour before.
-const EXPIRING: SignedDuration = SignedDuration::from_mins(40);
 
 /// A capacity reservation, and how many more machines it holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +32,20 @@ impl Cloud {
         let ids: Vec<String> = terms.iter().filter_map(|term| term.id.clone()).collect();
         let mut found = BTreeMap::new();
         if !ids.is_empty() {
-            // By filter, not by id: one that doesn't exist would fail all.
-            let wanted = filter("capacity-reservation-id", ids.iter().map(String::as_str));
-            self.describe_reservations(vec![wanted], now, &mut found).await?;
+            match self.describe_reservations(&ids, Vec::new(), now, &mut found).await {
+                // EC2 tells of none of them if it doesn't know one of them.
+                Err(error) if error.is_not_found() && ids.len() > 1 => {
+                    for id in &ids {
+                        let alone = std::slice::from_ref(id);
+                        match self.describe_reservations(alone, Vec::new(), now, &mut found).await {
+                            Err(error) if !error.is_not_found() => return Err(error),
+                            _ => {}
+                        }
+                    }
+                }
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
         }
         for term in terms.iter().filter(|term| term.id.is_none()) {
             let mut filters = tag_filters(&term.tags);
@@ -49,20 +57,26 @@ impl Cloud {
                 };
                 filter("instance-match-criteria", [criteria])
             }));
-            self.describe_reservations(filters, now, &mut found).await?;
+            self.describe_reservations(&[], filters, now, &mut found).await?;
         }
         Ok(found.into_values().collect())
     }
 
     async fn describe_reservations(
         &self,
+        ids: &[String],
         mut filters: Vec<Filter>,
         now: Timestamp,
         found: &mut BTreeMap<String, HeldReservation>,
     ) -> Result<(), CloudError> {
         filters.push(filter("state", [CapacityReservationState::Active.as_str()]));
         let request = self.ec2.describe_capacity_reservations().set_filters(Some(filters));
-        let mut pages = request.max_results(1000).into_paginator().send();
+        // Whoever asks by ids may not say how many a page is to have.
+        let request = match ids {
+            [] => request.max_results(1000),
+            ids => request.set_capacity_reservation_ids(Some(ids.to_vec())),
+        };
+        let mut pages = request.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page.map_err(failed("DescribeCapacityReservations"))?;
             let held = page.capacity_reservations().iter().filter_map(|reservation| held(reservation, now));
@@ -101,11 +115,9 @@ impl Cloud {
 /// A reservation that hasn't ended.
 fn held(found: &aws_sdk_ec2::types::CapacityReservation, now: Timestamp) -> Option<HeldReservation> {
     let ends = found.end_date().and_then(|at| Timestamp::from_second(at.secs()).ok());
-    if ends.is_some_and(|ends| ends <= now) {
-        return None;
-    }
     let block = found.reservation_type() == Some(&CapacityReservationType::CapacityBlock);
-    let expiring = block && ends.is_some_and(|ends| ends.duration_since(now) <= EXPIRING);
+    let kind = if block { reservations::BLOCK } else { reservations::ORDINARY };
+    let state = reservations::state(kind, ends, now)?;
     let reservation = crd::CapacityReservation {
         availability_zone: found.availability_zone()?.to_owned(),
         end_time: ends.map(Time),
@@ -114,8 +126,8 @@ fn held(found: &aws_sdk_ec2::types::CapacityReservation, now: Timestamp) -> Opti
         instance_type: found.instance_type()?.to_owned(),
         interruptible: found.interruptible().unwrap_or(false),
         owner_id: found.owner_id().unwrap_or_default().to_owned(),
-        reservation_type: if block { "capacity-block" } else { "default" }.to_owned(),
-        state: if expiring { "expiring" } else { "active" }.to_owned(),
+        reservation_type: kind.to_owned(),
+        state: state.to_owned(),
     };
     let remaining = found.available_instance_count().and_then(|count| count.try_into().ok()).unwrap_or(0);
     Some(HeldReservation { reservation, remaining })

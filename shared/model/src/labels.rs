@@ -62,6 +62,10 @@ pub const INTERRUPTION_DEADLINE: &str = "journeyman.dev/interruption-deadline";
 pub const REPLACED_BY: &str = "journeyman.dev/replaced-by";
 /// Annotation: since when a NodeClaim is to go.
 pub const DISRUPTED_SINCE: &str = "journeyman.dev/disrupted-since";
+/// Annotation of a class: how many machines its capacity reservations still hold, as JSON.
+pub const CAPACITY_RESERVATIONS: &str = "journeyman.dev/capacity-reservations";
+/// Annotation of a class: the placement group that its selector found, as JSON.
+pub const PLACEMENT_GROUP: &str = "journeyman.dev/placement-group";
 /// Annotation of a pool's template: the age at which its nodes go whatever budgets and pods say.
 pub const EXPIRE_AT_LATEST_AFTER: &str = "journeyman.dev/expire-at-latest-after";
 /// Annotation: the hash of what a NodeClaim was made from, or a pool's.

@@ -6,14 +6,16 @@ use catalog::ClassShape;
 use catalog::class::{
     AmiFamily, BlockDevice, CapacityReservation, InstanceStorePolicy, Kubelet, NetworkInterface,
 };
-use model::{ClassFacts, Note, labels};
+use model::{Claim, ClassFacts, Note, labels};
 use serde_json::{Map, Value};
 
 use super::pools::written;
 use super::requirement::term;
 use crate::crd;
+use crate::reservations::{self, Counts};
 
-/// What instance types of a class depend on, with what the reader should know about it.
+/// What instance types of a class depend on, with what the reader should know about it. Its reservations hold what EC2
+/// said they do: a launch takes the place that was kept for it.
 pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
     shape(class.metadata.name.as_deref().unwrap_or_default(), class)
 }
@@ -47,7 +49,7 @@ pub(super) fn shape(name: &str, class: &crd::Ec2NodeClass) -> (ClassShape, Vec<N
         root_volume: mapping.root_volume,
         size: mapping.ebs.as_ref().and_then(|ebs| ebs.volume_size.as_ref()?.0.parse().ok()),
     });
-    let (reservations, notes) = reservations(name, class);
+    let (held, notes) = reservations(name, class);
     let shape = ClassShape {
         ami_family: family(spec),
         zones: zones(class),
@@ -60,7 +62,8 @@ pub(super) fn shape(name: &str, class: &crd::Ec2NodeClass) -> (ClassShape, Vec<N
         connection_tracking: spec.connection_tracking.is_some(),
         nested_virtualization: spec.cpu_options.and_then(|options| options.nested_virtualization)
             == Some(crd::Switch::Enabled),
-        capacity_reservations: reservations,
+        placement_group: reservations::placement_group(class),
+        capacity_reservations: held,
         ..ClassShape::default()
     };
     (shape, notes)
@@ -103,22 +106,38 @@ fn kubelet(written: &Map<String, Value>) -> Kubelet {
     }
 }
 
-/// The reservations that the selectors found. How many instances they still hold only EC2 knows.
+/// The reservations that the selectors found, with what EC2 said they still hold.
 fn reservations(name: &str, class: &crd::Ec2NodeClass) -> (Vec<CapacityReservation>, Vec<Note>) {
-    let found =
-        class.status.as_ref().map(|status| status.capacity_reservations.as_slice()).unwrap_or_default();
+    let found = found(class);
+    let left = Counts::of(class).map(|counts| counts.left).unwrap_or_default();
     let reservations = found.iter().map(|found| CapacityReservation {
         id: found.id.clone(),
         instance_type: found.instance_type.clone(),
         zone: found.availability_zone.clone(),
         kind: found.reservation_type.clone(),
-        remaining: 0,
+        remaining: left.get(&found.id).copied().unwrap_or_default(),
         interruptible: found.interruptible,
-        expiring: found.state == "expiring",
+        expiring: found.state == reservations::EXPIRING,
     });
-    let notes = found.iter().map(|found| Note {
+    let unknown = found.iter().filter(|found| !left.contains_key(&found.id));
+    let notes = unknown.map(|found| Note {
         place: format!("EC2NodeClass {name}"),
-        message: format!("how much {} still holds is not in its status: taken to be used up", found.id),
+        message: format!("how much {} still holds is not written on it: taken to be used up", found.id),
     });
     (reservations.collect(), notes.collect())
+}
+
+/// The reservations in a class's status.
+fn found(class: &crd::Ec2NodeClass) -> &[crd::CapacityReservation] {
+    class.status.as_ref().map(|status| status.capacity_reservations.as_slice()).unwrap_or_default()
+}
+
+/// Leaves each reservation of a class as many places as NodeClaims have not taken since EC2 was asked, so that no two
+/// decisions count on the same one.
+pub(super) fn take_places(shape: &mut ClassShape, class: &crd::Ec2NodeClass, claims: &[Claim]) {
+    let Some(counts) = Counts::of(class) else { return };
+    for (held, found) in shape.capacity_reservations.iter_mut().zip(found(class)) {
+        let taken = claims.iter().filter(|claim| counts.takes(claim, found)).count();
+        held.remaining = held.remaining.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
+    }
 }

@@ -1,11 +1,12 @@
 //! Lowers Kubernetes objects into the model. What it can't read is a fault with its place, what it doesn't use a
 //! note; it never guesses.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use catalog::ClassShape;
-use model::{Cluster, Note, PodSpec};
+use model::{Claim, Cluster, Note, PodSpec};
 
 mod affinity;
 mod claims;
@@ -120,9 +121,15 @@ impl<'a> Lowering<'a> {
     /// The shape of each class; where none is given and one is assumed, that of every pool's.
     fn classes(&mut self) -> BTreeMap<String, ClassShape> {
         let mut shapes = BTreeMap::new();
+        let claims: OnceCell<Vec<Claim>> = OnceCell::new();
         for entry in &self.objects.classes {
             let name = objects::name_of(&entry.object.metadata).name;
-            let (shape, notes) = class::shape(&name, &entry.object);
+            let (mut shape, notes) = class::shape(&name, &entry.object);
+            if !shape.capacity_reservations.is_empty() {
+                let read =
+                    || self.objects.claims.iter().filter_map(|entry| claim(&entry.object).ok()).collect();
+                class::take_places(&mut shape, &entry.object, claims.get_or_init(read));
+            }
             self.notes.extend(notes);
             self.cluster.classes.insert(name.clone(), class::facts(&entry.object));
             shapes.insert(name, shape);

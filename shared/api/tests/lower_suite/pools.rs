@@ -179,3 +179,98 @@ fn a_class_becomes_the_shape_that_types_depend_on() {
     assert!(shape.instance_store_policy.is_some());
     assert_eq!(lowered(POOL).classes["default"].zones, None);
 }
+
+/// A class with two reservations, of which EC2 told at twelve, and NodeClaims.
+fn drawing(annotation: &str, claims: &[(&str, &str, &str)]) -> String {
+    let class = POOL.replacen(
+        "kind: EC2NodeClass\nmetadata: {name: default}",
+        &format!("kind: EC2NodeClass\nmetadata: {{name: default, annotations: {{{annotation}}}}}"),
+        1,
+    );
+    let reservation = |id: &str, more: &str| {
+        format!(
+            "{{id: {id}, availabilityZone: us-east-1a, instanceType: m5.large, ownerID: '123456789012', instanceMatchCriteria: targeted{more}}}"
+        )
+    };
+    let (one, two) = (
+        reservation("cr-1", ""),
+        reservation("cr-2", ", interruptible: true, reservationType: capacity-block, state: expiring"),
+    );
+    let mut text = format!("{class}status: {{capacityReservations: [{one}, {two}]}}\n");
+    for (index, (labels, requirements, status)) in claims.iter().enumerate() {
+        text.push_str(&format!(
+            "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: c{index}, labels: {{{labels}}}}}\n\
+             spec: {{nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}, requirements: [{requirements}]}}\n\
+             status: {{{status}}}\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn aws_c136_each_place_of_a_reservation_is_counted_once() {
+    const COUNTED: &str = r#"journeyman.dev/capacity-reservations: '{"asOf":"2026-06-01T12:00:00Z","left":{"cr-1":3,"cr-2":1}}'"#;
+    let asks = |id: &str| {
+        format!(
+            "{{key: karpenter.sh/capacity-type, operator: In, values: [reserved]}}, \
+             {{key: karpenter.k8s.aws/capacity-reservation-id, operator: In, values: [{id}]}}"
+        )
+    };
+    let launched = |at: &str| {
+        format!(
+            "providerID: 'aws:///us-east-1a/i-1', conditions: [{{type: Launched, status: 'True', reason: Launched, message: '', lastTransitionTime: '{at}'}}]"
+        )
+    };
+    let (one, two) = (asks("cr-1"), asks("cr-2"));
+    let (before, after) = (launched("2026-06-01T11:59:00Z"), launched("2026-06-01T12:01:00Z"));
+    let own = "karpenter.k8s.aws/capacity-reservation-id: cr-1";
+    let on_demand = "{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}";
+    #[rustfmt::skip]
+    let table = [
+        ("nobody has taken any", vec![], [3, 1]),
+        ("one is to be launched", vec![("", one.as_str(), "")], [2, 1]),
+        ("one in another", vec![("", two.as_str(), "")], [3, 0]),
+        ("more than there are", vec![("", two.as_str(), ""), ("", two.as_str(), "")], [3, 0]),
+        ("one was launched since", vec![(own, one.as_str(), after.as_str())], [2, 1]),
+        ("one was launched before", vec![(own, one.as_str(), before.as_str())], [3, 1]),
+        ("one fell back to on-demand", vec![("", one.as_str(), after.as_str())], [3, 1]),
+        ("one never was to be", vec![("", on_demand, "")], [3, 1]),
+    ];
+    for (what, claims, left) in table {
+        let text = drawing(COUNTED, &claims);
+        let lowered = lowered(&text);
+        let held = &lowered.classes["default"].capacity_reservations;
+        let remaining: Vec<u32> = held.iter().map(|held| held.remaining).collect();
+        assert_eq!(remaining, left, "{what}");
+        assert_eq!(lowered.notes, [], "{what}");
+        // The launch itself takes the place that was kept for it.
+        let class = super::kit::objects(&text).node_class("default").map(api::lower::class_shape);
+        let raw: Vec<u32> =
+            class.unwrap().0.capacity_reservations.iter().map(|held| held.remaining).collect();
+        assert_eq!(raw, [3, 1], "{what}");
+    }
+    let lowered = lowered(&drawing("a: b", &[]));
+    let held = &lowered.classes["default"].capacity_reservations;
+    assert_eq!(held.iter().map(|held| held.remaining).collect::<Vec<_>>(), [0, 0]);
+    assert_eq!(
+        (held[1].kind.as_str(), held[1].interruptible, held[1].expiring),
+        ("capacity-block", true, true)
+    );
+    assert_eq!(lowered.notes.len(), 2, "what is not known is said: {:?}", lowered.notes);
+}
+
+#[test]
+fn the_placement_group_of_a_class_is_what_was_found() {
+    let text = POOL
+        .replacen("  role: nodes", "  role: nodes\n  placementGroupSelector: {name: hpc}", 1)
+        .replacen(
+            "kind: EC2NodeClass\nmetadata: {name: default}",
+            r#"kind: EC2NodeClass
+metadata: {name: default, annotations: {journeyman.dev/placement-group: '{"id":"pg-1","strategy":"partition","partitions":3}'}}"#,
+            1,
+        );
+    let group = lowered(&text).classes.remove("default").and_then(|shape| shape.placement_group);
+    let group = group.expect("one");
+    assert_eq!((group.id.as_str(), group.strategy.as_str(), group.partitions), ("pg-1", "partition", 3));
+    assert_eq!(lowered(POOL).classes["default"].placement_group, None);
+}

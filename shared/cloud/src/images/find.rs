@@ -80,7 +80,12 @@ impl Cloud {
             }
         }
         if variants.is_empty() {
-            return Ok(Vec::new());
+            // AWS keeps some for every version it serves: that there is none says something about where we asked.
+            return Err(CloudError::NoImages {
+                family: alias.family.as_str(),
+                version: alias.version.clone(),
+                kubernetes: context.kubernetes.to_owned(),
+            });
         }
         let wanted = filter("image-id", variants.keys().copied());
         let mut images = self.describe_images(vec![wanted], Vec::new(), context.now).await?;

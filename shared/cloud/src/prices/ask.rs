@@ -7,7 +7,7 @@ use aws_sdk_pricing::types::{Filter, FilterType};
 use jiff::Timestamp;
 use model::MicroUsd;
 
-use super::{Currency, SpotPrices, on_demand};
+use super::{Currency, SpotPrices, on_demand, pricing_region};
 use crate::client::failed;
 use crate::{Cloud, CloudError};
 
@@ -16,8 +16,11 @@ const KINDS: [(&str, &str); 2] =
     [("Shared", "Compute Instance"), ("Dedicated", "Compute Instance (bare metal)")];
 
 impl Cloud {
-    /// On-demand prices of Linux by instance type. The Price List knows nothing of isolated Regions.
+    /// On-demand prices of Linux by instance type; none, and nothing is asked, where there is no Price List.
     pub async fn on_demand_prices(&self) -> Result<BTreeMap<String, MicroUsd>, CloudError> {
+        if pricing_region(self.region()).is_none() {
+            return Ok(BTreeMap::new());
+        }
         let currency = Currency::of_region(self.region());
         let mut prices = BTreeMap::new();
         for (tenancy, family) in KINDS {

@@ -24,13 +24,20 @@ impl Currency {
     }
 }
 
-/// The Region that answers for the prices of another.
-pub fn pricing_region(region: &str) -> &'static str {
-    match region.split_once('-').map_or("", |(part, _)| part) {
-        "ap" => "ap-south-1",
-        "cn" => "cn-northwest-1",
-        "eu" => "eu-central-1",
-        _ => "us-east-1",
+/// The Region that answers for the prices of another; none where the Price List can't be asked: it is served in AWS's
+/// public partition and in China's, and credentials don't reach beyond theirs.
+pub fn pricing_region(region: &str) -> Option<&'static str> {
+    let mut parts = region.split('-');
+    let (area, place) = (parts.next()?, parts.next()?);
+    if place.starts_with("gov") || place.starts_with("iso") {
+        return None;
+    }
+    match area {
+        "ap" => Some("ap-south-1"),
+        "cn" => Some("cn-northwest-1"),
+        "eu" => Some("eu-central-1"),
+        "af" | "ca" | "il" | "me" | "mx" | "sa" | "us" => Some("us-east-1"),
+        _ => None,
     }
 }
 
@@ -148,13 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn few_regions_answer_for_all() {
+    fn aws_c124_few_regions_answer_for_all_and_none_for_other_partitions() {
         for (region, answers) in [
-            ("us-west-2", "us-east-1"),
-            ("sa-east-1", "us-east-1"),
-            ("ap-northeast-1", "ap-south-1"),
-            ("cn-north-1", "cn-northwest-1"),
-            ("eu-west-1", "eu-central-1"),
+            ("us-west-2", Some("us-east-1")),
+            ("sa-east-1", Some("us-east-1")),
+            ("ap-northeast-1", Some("ap-south-1")),
+            ("cn-north-1", Some("cn-northwest-1")),
+            ("eu-west-1", Some("eu-central-1")),
+            ("us-gov-west-1", None),
+            ("us-iso-east-1", None),
+            ("us-isob-east-1", None),
+            ("eu-isoe-west-1", None),
+            ("eusc-de-east-1", None),
+            ("nowhere", None),
         ] {
             assert_eq!(pricing_region(region), answers, "{region}");
         }

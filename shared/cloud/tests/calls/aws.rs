@@ -65,10 +65,15 @@ impl Aws {
 
     /// Clients that talk to it.
     pub fn cloud(&self) -> Cloud {
+        self.cloud_in("us-east-1")
+    }
+
+    /// The same of a Region.
+    pub fn cloud_in(&self, region: &'static str) -> Cloud {
         let connector = SharedHttpConnector::new(self.clone());
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
+            .region(Region::new(region))
             .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
                 "x", "x", None, None, "test",
             )))
@@ -76,7 +81,7 @@ impl Aws {
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .http_client(http_client_fn(move |_, _| connector.clone()))
             .build();
-        Cloud::with_config("us-east-1", config)
+        Cloud::with_config(region, config)
     }
 
     /// What was asked, a decoded body each. Fails if a call has not come.

@@ -75,6 +75,15 @@ fn shared_and_bare_machines_are_asked_for_apart() {
     assert_eq!(error.to_string(), "GetProducts returned nothing for us-east-1");
 }
 
+#[test]
+fn aws_c124_other_partitions_have_no_price_list() {
+    for region in ["us-gov-west-1", "us-iso-east-1", "eusc-de-east-1"] {
+        let aws = Aws::answering([]);
+        assert!(wait(aws.cloud_in(region).on_demand_prices()).unwrap().is_empty(), "{region}");
+        assert_eq!(aws.asked(), Vec::<String>::new(), "{region}");
+    }
+}
+
 /// A type runs nodes by its architectures, whatever else it runs; it needs an offering and a price.
 #[test]
 fn types_are_sorted_out_here() {

@@ -205,6 +205,27 @@ fn an_alias_is_looked_up_by_its_parameters() {
     insta::assert_snapshot!(aws.asked()[1]);
 }
 
+#[test]
+fn aws_b52_some_parameters_of_an_alias_may_be_missing_but_not_all() {
+    let term = || AmiSelectorTerm { alias: Some("al2023@v20260901".into()), ..AmiSelectorTerm::default() };
+    let folder = "/test/eks/optimized-ami/1.35/amazon-linux-2023/arm64/standard";
+    let release = "amazon-eks-node-al2023-arm64-standard-1.35-v20260901";
+    let one = json!({"Parameters": [{"Name": format!("{folder}/{release}/image_id"), "Value": "ami-arm"}]});
+    let aws = Aws::answering([
+        ("GetParameters", answer(one)),
+        ("DescribeImages", images(&[image("ami-arm", "2026-09-01", "arm64")])),
+    ]);
+    let told = chosen(&aws, &[term()], "2026-12-01T00:00:00Z");
+    assert!(told.len() == 1 && told[0].starts_with("ami-arm "), "{told:?}");
+    aws.asked();
+    let aws = Aws::answering([("GetParameters", answer(json!({"Parameters": []})))]);
+    let now = "2026-12-01T00:00:00Z".parse().unwrap();
+    let context = ImageContext { kubernetes: "1.35", parameter_prefix: None, now };
+    let error = wait(aws.cloud().images(&[term()], context)).unwrap_err();
+    assert_eq!(error.to_string(), "AWS keeps no images of AL2023 v20260901 for Kubernetes 1.35");
+    aws.asked();
+}
+
 /// 208, 209: owners default by what is selected; a parameter that holds no image selects nothing.
 #[test]
 fn terms_are_asked_for_each_in_its_way() {

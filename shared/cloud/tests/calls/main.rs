@@ -19,6 +19,9 @@ mod launches;
 mod lookups;
 #[cfg(feature = "aws")]
 #[cfg(test)]
+mod reservations;
+#[cfg(feature = "aws")]
+#[cfg(test)]
 mod stores;
 #[cfg(test)]
 mod templates;

@@ -17,13 +17,26 @@ pub(super) fn of_pool(pool: &NodePool) -> Option<Value> {
     (!annotations.is_empty()).then(|| json!({ "annotations": annotations }))
 }
 
-/// What an EC2NodeClass's metadata lacks. One that is going can't be held any more.
-pub(super) fn of_class(class: &Ec2NodeClass, certificate_authority: &str) -> Option<Value> {
+/// What an EC2NodeClass's metadata lacks, beside its hash the annotations of what it draws on; in a merge, null takes one
+/// away. One that is going can't be held any more.
+pub(super) fn of_class(
+    class: &Ec2NodeClass,
+    certificate_authority: &str,
+    drawn: BTreeMap<&str, Option<String>>,
+) -> Option<Value> {
     if class.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let mut lacks = Map::new();
-    let annotations = hashed(&class.metadata, CLASS, api::hash::class(class, certificate_authority));
+    let hash = hashed(&class.metadata, CLASS, api::hash::class(class, certificate_authority));
+    let mut annotations: BTreeMap<&str, Option<&String>> =
+        hash.iter().map(|(key, value)| (key.as_str(), Some(value))).collect();
+    let written = class.metadata.annotations.as_ref();
+    for (key, wanted) in &drawn {
+        if written.and_then(|written| written.get(*key)) != wanted.as_ref() {
+            annotations.insert(key, wanted.as_ref());
+        }
+    }
     if !annotations.is_empty() {
         lacks.insert("annotations".to_owned(), json!(annotations));
     }
@@ -109,11 +122,21 @@ mod tests {
             ("going", json!({"deletionTimestamp": "2026-06-01T12:00:00Z"}), Value::Null, true),
         ] {
             let class = class(metadata);
-            assert_eq!(of_class(&class, "authority").unwrap_or_default(), lacks, "{what}");
+            assert_eq!(of_class(&class, "authority", BTreeMap::new()).unwrap_or_default(), lacks, "{what}");
             assert_eq!(is_marked(&class), marked, "{what}");
         }
         let done = class(json!({"annotations": annotations, "finalizers": ours}));
-        assert!(of_class(&done, "another").is_some(), "another authority, another hash");
+        assert!(of_class(&done, "another", BTreeMap::new()).is_some(), "another authority, another hash");
+        let mut drawing = done.clone();
+        drawing.metadata.annotations.get_or_insert_default().extend(
+            [("a/kept", "1"), ("a/new", "1"), ("a/gone", "1")].map(|(key, value)| (key.into(), value.into())),
+        );
+        let drawn = [("a/kept", Some("1")), ("a/new", Some("2")), ("a/gone", None), ("a/never", None)];
+        let drawn = drawn.map(|(key, value)| (key, value.map(str::to_owned))).into();
+        assert_eq!(
+            of_class(&drawing, "authority", drawn),
+            Some(json!({"annotations": {"a/new": "2", "a/gone": null}})),
+        );
         assert_eq!(json!(of_claims(&done)), annotations);
         assert_eq!(
             of_claims(&class(json!({"annotations": theirs}))),

@@ -1,18 +1,20 @@
 //! What can be bought, and what each EC2NodeClass and NodePool comes to.
 
 mod counts;
+mod drawn;
 mod leaving;
 pub(crate) mod marks;
 mod pool;
+mod prices;
 mod status;
 
 use std::collections::BTreeMap;
 
 use api::crd::{Ec2NodeClass, Kind, NodePool, Subnet};
+use cloud::CloudError;
 use cloud::images::ImageContext;
 use cloud::profiles::ProfileSpec;
-use cloud::{CloudError, Published};
-use cluster::Cluster;
+use cluster::{Cluster, Refused};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{Claim, ClaimNode, LeavingClass};
@@ -22,7 +24,8 @@ use serde_json::Value;
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::world::World;
-use status::Found;
+use drawn::Drawn;
+use status::{Found, NoImages};
 
 /// What a look at NodePools and EC2NodeClasses tells of them, by their names.
 pub(crate) struct Known {
@@ -61,15 +64,9 @@ impl World {
             return Ok(());
         }
         let embedded = catalog::embedded()?;
-        let mut published = Published::of_catalogue(&embedded, &self.config.region);
-        if stored {
-            published.on_demand = Published::of_catalogue(&known, &self.config.region).on_demand;
-        }
-        // Prices that can't be had now stay as they were.
-        match self.cloud.on_demand_prices().await {
-            Ok(prices) => published.on_demand.extend(prices),
-            Err(error) => tracing::warn!(%error, "on-demand prices stay as they were"),
-        }
+        let asked = self.cloud.on_demand_prices().await;
+        let region = &self.config.region;
+        let published = prices::published(&embedded, stored.then_some(&*known), asked, region);
         let mut catalogue = self.cloud.instance_types(&published, now).await?;
         self.cloud.spot_prices(now).await?.fill(&mut catalogue);
         self.cloud.put_catalogue(&bucket, &catalogue).await?;
@@ -85,42 +82,43 @@ impl World {
         for (class, fault) in &faults {
             tracing::warn!(class, fault, "EC2NodeClass can't be read");
         }
-        let mut refused = Vec::new();
+        let draws = |class: &Ec2NodeClass| !class.spec.capacity_reservation_selector_terms.is_empty();
+        let claims = if classes.iter().any(draws) { cluster.claims().await? } else { Vec::new() };
+        let mut unwritten = Unwritten::default();
         let mut ready = BTreeMap::new();
         for class in classes {
             let now = Timestamp::now();
+            let own = class.metadata.name.clone().unwrap_or_default();
             if class.metadata.deletion_timestamp.is_some() {
-                let own = class.metadata.name.clone().unwrap_or_default();
                 ready.insert(own.clone(), leaving::status(&own, now));
                 if let Some(class) = leaving::leaving(&class)
                     && let Err(error) = self.let_go(name, &class).await
                 {
                     tracing::warn!(%error, class = own, "not let go");
-                    refused.push(error.to_string());
+                    unwritten.refused.push(error.to_string());
                 }
                 continue;
             }
-            let authority = &eks.cluster.certificate_authority;
+            let drawn = self.drawn(&class, now).await;
             // Before the status: what is launched once that is of this generation is launched by this hash.
-            let lacks = marks::of_class(&class, authority);
+            let annotations = drawn.annotations(&class, &claims, now);
+            let lacks = marks::of_class(&class, &eks.cluster.certificate_authority, annotations);
             let version = match marked(&cluster, Kind::Ec2NodeClass, &class.metadata, lacks).await {
                 Ok(version) => version,
                 Err(error) => {
-                    refused.push(error);
+                    unwritten.note("not marked", error);
                     continue;
                 }
             };
-            let found = self.found(name, &class, &eks.kubernetes, now).await;
+            let found = self.found(name, &class, &eks.kubernetes, drawn, now).await;
             let status = status::status(&class, found, faults_of(Kind::Ec2NodeClass, &class), now);
-            ready.insert(class.metadata.name.clone().unwrap_or_default(), status.clone());
+            ready.insert(own.clone(), status.clone());
             if class.status.as_ref() == Some(&status) {
                 continue;
             }
-            let written = serde_json::to_value(&status).unwrap_or_default();
-            let class = class.metadata.name.as_deref().unwrap_or_default();
-            if let Err(error) = cluster.set_status(Kind::Ec2NodeClass, class, &version, &written).await {
-                tracing::warn!(%error, class, "status not written");
-                refused.push(error.to_string());
+            let written = status::written(class.status.as_ref(), &status);
+            if let Err(error) = cluster.set_status(Kind::Ec2NodeClass, &own, &version, &written).await {
+                unwritten.note("status not written", error);
             }
         }
         for pool in cluster.node_pools().await? {
@@ -130,21 +128,20 @@ impl World {
             {
                 Ok(version) => version,
                 Err(error) => {
-                    refused.push(error);
+                    unwritten.note("not marked", error);
                     continue;
                 }
             };
             let Some(status) = pool::status(&pool, &ready, invalid, now) else { continue };
             let pool = pool.metadata.name.as_deref().unwrap_or_default();
             if let Err(error) = cluster.set_status(Kind::NodePool, pool, &version, &status).await {
-                tracing::warn!(%error, pool, "status not written");
-                refused.push(error.to_string());
+                unwritten.note("status not written", error);
             }
         }
-        match refused.first() {
-            None => Ok(()),
-            Some(first) => Err(RunError::Refused { count: refused.len(), first: first.clone() }),
+        if unwritten.outdated {
+            self.ask_for_statuses(name).await?;
         }
+        unwritten.check()
     }
 
     /// Looks at NodePools and EC2NodeClasses: counts the pools' nodes, has statuses and marks written that are not
@@ -163,7 +160,9 @@ impl World {
         };
         let judged = pools.iter().all(is_judged) && classes.iter().all(Ec2NodeClass::is_judged);
         let marked = pools.iter().all(|pool| marks::of_pool(pool).is_none());
-        if !judged || !marked || !classes.iter().all(marks::is_marked) {
+        let now = Timestamp::now();
+        let outdated = classes.iter().any(|class| api::reservations::is_outdated(class, now));
+        if !judged || !marked || outdated || !classes.iter().all(marks::is_marked) {
             self.ask_for_statuses(name).await?;
         }
         let name = |metadata: &ObjectMeta| metadata.name.clone().unwrap_or_default();
@@ -187,25 +186,30 @@ impl World {
         Ok(known)
     }
 
-    /// What a class's selectors find.
-    async fn found(&self, cluster: &str, class: &Ec2NodeClass, kubernetes: &str, now: Timestamp) -> Found {
+    /// What a class's selectors find, with what is known already of what it draws on.
+    async fn found(
+        &self,
+        cluster: &str,
+        class: &Ec2NodeClass,
+        kubernetes: &str,
+        drawn: Drawn,
+        now: Timestamp,
+    ) -> Found {
         let text = |error: CloudError| error.to_string();
         let spec = &class.spec;
         let context = ImageContext { kubernetes, parameter_prefix: None, now };
         let subnets = self.cloud.subnets(&spec.subnet_selector_terms).await;
-        let profile = match (&spec.instance_profile, &spec.role) {
-            (Some(profile), _) => Ok(profile.clone()),
-            (None, Some(role)) => {
-                let profile = ProfileSpec {
-                    cluster,
-                    class: class.metadata.name.as_deref().unwrap_or_default(),
-                    class_uid: class.metadata.uid.as_deref().unwrap_or_default(),
-                    role,
-                    tags: &spec.tags,
-                };
-                self.cloud.ensure_instance_profile(&profile).await.map_err(text)
+        let profile = match profile(cluster, class) {
+            Profile::Named(name) => Ok(name.to_owned()),
+            Profile::Of(role) => self.cloud.ensure_instance_profile(&role).await.map_err(text),
+            Profile::Missing => Err("neither spec.role nor spec.instanceProfile is set".to_owned()),
+        };
+        let images = match status::unsupported_alias(class, kubernetes) {
+            Some(why) => Err(why),
+            None => {
+                let images = self.cloud.images(&spec.ami_selector_terms, context).await;
+                images.map_err(|error| NoImages::Unknown(error.to_string()))
             }
-            (None, None) => Err("neither spec.role nor spec.instanceProfile is set".to_owned()),
         };
         Found {
             subnets: subnets.map_err(text).map(|found| {
@@ -217,8 +221,63 @@ impl World {
                 found.into_iter().map(subnet).collect()
             }),
             groups: self.cloud.security_groups(&spec.security_group_selector_terms).await.map_err(text),
-            images: self.cloud.images(&spec.ami_selector_terms, context).await.map_err(text),
+            images,
             profile,
+            reservations: drawn
+                .reservations
+                .map(|held| held.into_iter().map(|held| held.reservation).collect()),
+            group: drawn.group.map(|group| group.is_some() || spec.placement_group_selector.is_none()),
+        }
+    }
+}
+
+/// Where the instance profile of a class's machines comes from.
+enum Profile<'a> {
+    /// It is the user's own: IAM need not be asked.
+    Named(&'a str),
+    /// It is made for a role.
+    Of(ProfileSpec<'a>),
+    /// From nowhere.
+    Missing,
+}
+
+fn profile<'a>(cluster: &'a str, class: &'a Ec2NodeClass) -> Profile<'a> {
+    match (&class.spec.instance_profile, &class.spec.role) {
+        (Some(profile), _) => Profile::Named(profile),
+        (None, Some(role)) => Profile::Of(ProfileSpec {
+            cluster,
+            class: class.metadata.name.as_deref().unwrap_or_default(),
+            class_uid: class.metadata.uid.as_deref().unwrap_or_default(),
+            role,
+            tags: &class.spec.tags,
+        }),
+        (None, None) => Profile::Missing,
+    }
+}
+
+/// What could not be written.
+#[derive(Default)]
+struct Unwritten {
+    refused: Vec<String>,
+    /// Somebody else wrote first: what was to be written is to be seen again, and is no failure.
+    outdated: bool,
+}
+
+impl Unwritten {
+    fn note(&mut self, what: &str, error: Refused) {
+        if matches!(error, Refused::Conflict { .. }) {
+            tracing::info!(%error, "{what}: it is looked at again");
+            self.outdated = true;
+        } else {
+            tracing::warn!(%error, "{what}");
+            self.refused.push(error.to_string());
+        }
+    }
+
+    fn check(self) -> Result<(), RunError> {
+        match self.refused.first() {
+            None => Ok(()),
+            Some(first) => Err(RunError::Refused { count: self.refused.len(), first: first.clone() }),
         }
     }
 }
@@ -229,14 +288,11 @@ async fn marked(
     kind: Kind,
     metadata: &ObjectMeta,
     lacks: Option<Value>,
-) -> Result<String, String> {
+) -> Result<String, Refused> {
     let version = metadata.resource_version.as_deref().unwrap_or_default();
     let Some(lacks) = lacks else { return Ok(version.to_owned()) };
     let name = metadata.name.as_deref().unwrap_or_default();
-    cluster.set_metadata(kind, name, version, &lacks).await.map_err(|error| {
-        tracing::warn!(%error, %kind, name, "not marked");
-        error.to_string()
-    })
+    cluster.set_metadata(kind, name, version, &lacks).await
 }
 
 /// What is wrong with a stored object's spec that the schema can't tell.
@@ -246,3 +302,6 @@ fn faults_of(kind: Kind, object: &impl Serialize) -> Option<String> {
     let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
+
+#[cfg(test)]
+mod tests;

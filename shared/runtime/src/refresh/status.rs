@@ -1,9 +1,11 @@
 //! What an EC2NodeClass comes to: the status that the rest reads its subnets, groups and images from.
 
-use api::crd::{Ami, Ec2NodeClass, Ec2NodeClassStatus, SecurityGroup, Subnet};
+use api::crd::{Ami, CapacityReservation, Ec2NodeClass, Ec2NodeClassStatus, SecurityGroup, Subnet};
+use cloud::images::Alias;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use model::{ConditionStatus, readiness};
+use serde_json::{Map, Value};
 
 /// What its selectors found in EC2; an error is told in the condition, and what was found before stays.
 pub(crate) struct Found {
@@ -12,9 +14,29 @@ pub(crate) struct Found {
     /// Security groups.
     pub groups: Result<Vec<SecurityGroup>, String>,
     /// Images, newest first.
-    pub images: Result<Vec<Ami>, String>,
+    pub images: Result<Vec<Ami>, NoImages>,
     /// The instance profile.
     pub profile: Result<String, String>,
+    /// Capacity reservations, by id.
+    pub reservations: Result<Vec<CapacityReservation>, String>,
+    /// Whether the placement group is there that is asked for.
+    pub group: Result<bool, String>,
+}
+
+/// Why there are no images.
+pub(crate) enum NoImages {
+    /// AWS makes none of that alias for that version of Kubernetes.
+    Unsupported(String),
+    /// EC2 or SSM could not tell.
+    Unknown(String),
+}
+
+/// The alias of a class that AWS makes no images of for a version of Kubernetes.
+pub(super) fn unsupported_alias(class: &Ec2NodeClass, kubernetes: &str) -> Option<NoImages> {
+    let mut aliases = class.spec.ami_selector_terms.iter().filter_map(|term| term.alias.as_deref());
+    let alias =
+        aliases.find(|text| Alias::read(text).is_some_and(|alias| !alias.is_supported(kubernetes)))?;
+    Some(NoImages::Unsupported(format!("AWS makes no images of {alias} for Kubernetes {kubernetes}")))
 }
 
 /// A condition before it has a time.
@@ -44,44 +66,83 @@ pub(crate) fn status(
 ) -> Ec2NodeClassStatus {
     let mut status = class.status.clone().unwrap_or_default();
     let mut verdicts = Vec::new();
-    let mut list = |kind, reason, what, result: Result<usize, String>| {
-        verdicts.push(match result {
-            Ok(0) => Verdict::bad(
-                kind,
-                ConditionStatus::False,
-                reason,
-                format!("{what} selector terms did not match any {what}"),
-            ),
-            Ok(_) => Verdict::good(kind),
-            Err(message) => Verdict::bad(kind, ConditionStatus::Unknown, "ResolutionFailed", message),
-        });
+    let list = |kind, reason, what, result: Result<usize, String>| match result {
+        Ok(0) => Verdict::bad(
+            kind,
+            ConditionStatus::False,
+            reason,
+            format!("{what} selector terms did not match any {what}"),
+        ),
+        Ok(_) => Verdict::good(kind),
+        Err(message) => unknown(kind, message),
     };
     let images = found.images.map(|images| status.amis = images).map(|()| status.amis.len());
-    list("AMIsReady", "AMINotFound", "AMI", images);
+    verdicts.push(match images {
+        Err(NoImages::Unsupported(message)) => {
+            Verdict::bad("AMIsReady", ConditionStatus::False, "UnsupportedAlias", message)
+        }
+        Err(NoImages::Unknown(message)) => unknown("AMIsReady", message),
+        Ok(count) => list("AMIsReady", "AMINotFound", "AMI", Ok(count)),
+    });
     let subnets = found.subnets.map(|subnets| status.subnets = subnets).map(|()| status.subnets.len());
-    list("SubnetsReady", "SubnetsNotFound", "subnet", subnets);
+    verdicts.push(list("SubnetsReady", "SubnetsNotFound", "subnet", subnets));
     let groups = found.groups.map(|groups| status.security_groups = groups);
-    list(
+    verdicts.push(list(
         "SecurityGroupsReady",
         "SecurityGroupsNotFound",
         "security group",
         groups.map(|()| status.security_groups.len()),
-    );
+    ));
     verdicts.push(match found.profile {
         Ok(profile) => {
             status.instance_profile = Some(profile);
             Verdict::good("InstanceProfileReady")
         }
-        Err(message) => {
-            Verdict::bad("InstanceProfileReady", ConditionStatus::Unknown, "ResolutionFailed", message)
-        }
+        Err(message) => unknown("InstanceProfileReady", message),
     });
+    // None is as good as some: what may draw on reservations may do without.
+    verdicts.push(match found.reservations.map(|reservations| status.capacity_reservations = reservations) {
+        Ok(()) => Verdict::good("CapacityReservationsReady"),
+        Err(message) => unknown("CapacityReservationsReady", message),
+    });
+    verdicts.push(placement(found.group));
     verdicts.push(validation(&verdicts, invalid));
     verdicts.push(root(&verdicts));
     let generation = class.metadata.generation;
     let old = std::mem::take(&mut status.conditions);
     status.conditions = verdicts.into_iter().map(|verdict| dated(verdict, &old, generation, now)).collect();
     status
+}
+
+fn unknown(kind: &'static str, message: String) -> Verdict {
+    Verdict::bad(kind, ConditionStatus::Unknown, "ResolutionFailed", message)
+}
+
+/// Without its group, or without knowing it, nothing is launched.
+fn placement(group: Result<bool, String>) -> Verdict {
+    let kind = "PlacementGroupReady";
+    let bad = |reason, message| Verdict::bad(kind, ConditionStatus::False, reason, message);
+    match group {
+        Ok(true) => Verdict::good(kind),
+        Ok(false) => bad(
+            "PlacementGroupNotFound",
+            "placement group selector did not match any placement group".to_owned(),
+        ),
+        Err(message) => bad("PlacementGroupResolutionFailed", message),
+    }
+}
+
+/// What is to be written of a status: in a merge, what is no more must be said.
+pub(super) fn written(old: Option<&Ec2NodeClassStatus>, new: &Ec2NodeClassStatus) -> Value {
+    let fields = |status: &Ec2NodeClassStatus| match serde_json::to_value(status) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let mut written = fields(new);
+    for (field, _) in old.map(fields).into_iter().flatten() {
+        written.entry(field).or_insert(Value::Null);
+    }
+    Value::Object(written)
 }
 
 fn validation(dependencies: &[Verdict], invalid: Option<String>) -> Verdict {
@@ -147,6 +208,8 @@ mod tests {
             groups: Ok(vec![SecurityGroup { id: "sg-0a".into(), name: None }]),
             images: Ok(vec![Ami { id: "ami-0a".into(), ..Ami::default() }]),
             profile: Ok("nodes".into()),
+            reservations: Ok(vec![]),
+            group: Ok(true),
         }
     }
 
@@ -206,6 +269,66 @@ mod tests {
                 assert_eq!(known.last_transition_time.0 == later, moved, "{}", known.type_);
             }
         }
+    }
+
+    #[test]
+    fn aws_b51_an_alias_has_images_for_some_versions_only() {
+        let now: Timestamp = "2026-06-01T12:00:00Z".parse().unwrap();
+        for (alias, kubernetes, supported) in [
+            ("al2@latest", "1.32", true),
+            ("al2@latest", "1.33", false),
+            ("windows2025@latest", "1.34", false),
+            ("windows2025@latest", "1.35", true),
+        ] {
+            let mut class = class();
+            class.status = Some(status(&class, found(), None, now));
+            class.spec.ami_selector_terms[0].alias = Some(alias.into());
+            let found = match unsupported_alias(&class, kubernetes) {
+                None => found(),
+                Some(why) => Found { images: Err(why), ..found() },
+            };
+            let status = status(&class, found, None, now);
+            let expected = if supported { None } else { Some("AMIsReady=False UnsupportedAlias") };
+            assert_eq!(told(&status).first().map(String::as_str), expected, "{alias} {kubernetes}");
+            assert_eq!(status.amis.len(), 1, "nodes that run have not drifted");
+        }
+    }
+
+    #[test]
+    fn aws_b56_a_placement_group_that_is_asked_for_must_be_there() {
+        let now: Timestamp = "2026-06-01T12:00:00Z".parse().unwrap();
+        for (group, expected) in [
+            (Ok(true), None),
+            (Ok(false), Some("PlacementGroupReady=False PlacementGroupNotFound")),
+            (Err("denied".to_owned()), Some("PlacementGroupReady=False PlacementGroupResolutionFailed")),
+        ] {
+            let status = status(&class(), Found { group, ..found() }, None, now);
+            assert_eq!(told(&status).first().map(String::as_str), expected);
+        }
+    }
+
+    #[test]
+    fn aws_b57_reservations_are_listed_and_none_is_fine() {
+        let now: Timestamp = "2026-06-01T12:00:00Z".parse().unwrap();
+        let reservation: CapacityReservation = serde_json::from_value(serde_json::json!({
+            "id": "cr-1", "availabilityZone": "us-east-1a", "instanceType": "m5.large", "ownerID": "123456789012",
+            "instanceMatchCriteria": "targeted",
+        }))
+        .unwrap();
+        let mut class = class();
+        class.status =
+            Some(status(&class, Found { reservations: Ok(vec![reservation.clone()]), ..found() }, None, now));
+        let known = class.status.clone().unwrap();
+        assert_eq!(known.capacity_reservations, std::slice::from_ref(&reservation));
+        assert_eq!(told(&known), Vec::<String>::new());
+        let unasked = Found { reservations: Err("throttled".into()), ..found() };
+        let unasked = status(&class, unasked, None, now);
+        assert_eq!(unasked.capacity_reservations, [reservation], "what was known stays");
+        assert_eq!(told(&unasked)[0], "CapacityReservationsReady=Unknown ResolutionFailed");
+        let none = status(&class, found(), None, now);
+        assert_eq!(told(&none), Vec::<String>::new());
+        assert_eq!(written(Some(&known), &none)["capacityReservations"], Value::Null, "said in the merge");
+        assert!(written(Some(&known), &none).as_object().unwrap().contains_key("capacityReservations"));
     }
 
     #[test]

@@ -1,0 +1,293 @@
+//! A refresh as a whole: what it reads of AWS and of the cluster, and what it writes. Nothing leaves the process.
+
+use std::sync::{Arc, Mutex};
+
+use aws_config::retry::RetryConfig;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use cloud::Cloud;
+use cloud::eks::EksFacts;
+use cloud::user_data::EksCluster;
+use cluster::{Cause, ClaimIndex, Observer};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use kube::client::Body;
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+use crate::config::Config;
+use crate::hints::{Hint, Hints};
+use crate::metrics::Metrics;
+use crate::world::Site;
+
+/// EC2 and SSM with one reservation and one of everything else, whatever is selected. Any other call is refused.
+#[derive(Clone, Debug, Default)]
+struct Aws(Arc<Mutex<Vec<String>>>);
+
+impl HttpConnector for Aws {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        let target = request.headers().get("x-amz-target").map(str::to_owned);
+        let operation = match (&target, body.strip_prefix("Action=")) {
+            (Some(target), _) => target.rsplit('.').next().unwrap_or_default().to_owned(),
+            (None, Some(rest)) => rest.split('&').next().unwrap_or_default().to_owned(),
+            (None, None) => request.uri().to_owned(),
+        };
+        let (status, answer) = match answer(&operation) {
+            Some(inside) if target.is_some() => (200, inside.to_owned()),
+            Some(inside) => (200, format!("<{operation}Response>{inside}</{operation}Response>")),
+            None => (
+                403,
+                "<Response><Errors><Error><Code>AccessDenied</Code></Error></Errors></Response>".to_owned(),
+            ),
+        };
+        self.0.lock().unwrap().push(operation);
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(status.try_into().unwrap(), SdkBody::from(answer))))
+    }
+}
+
+fn answer(operation: &str) -> Option<&'static str> {
+    Some(match operation {
+        "DescribeSubnets" => {
+            "<subnetSet><item><subnetId>subnet-1</subnetId><availabilityZone>us-east-1a</availabilityZone>\
+             <availableIpAddressCount>9</availableIpAddressCount></item></subnetSet>"
+        }
+        "DescribeSecurityGroups" => {
+            "<securityGroupInfo><item><groupId>sg-1</groupId></item></securityGroupInfo>"
+        }
+        "DescribeImages" => {
+            "<imagesSet><item><imageId>ami-1</imageId><name>image</name><creationDate>2026-01-01</creationDate>\
+             <architecture>x86_64</architecture><imageState>available</imageState></item></imagesSet>"
+        }
+        "DescribeCapacityReservations" => {
+            "<capacityReservationSet><item><capacityReservationId>cr-1</capacityReservationId>\
+             <ownerId>123456789012</ownerId><instanceType>m5.large</instanceType><availabilityZone>us-east-1a</availabilityZone>\
+             <availableInstanceCount>2</availableInstanceCount><state>active</state>\
+             <instanceMatchCriteria>targeted</instanceMatchCriteria></item></capacityReservationSet>"
+        }
+        "DescribePlacementGroups" => {
+            "<placementGroupSet><item><groupName>hpc</groupName><groupId>pg-1</groupId><strategy>cluster</strategy>\
+             <state>available</state></item></placementGroupSet>"
+        }
+        _ => return None,
+    })
+}
+
+/// An API server with one class, and what was written to it: path and body each.
+#[derive(Clone, Debug)]
+struct Server {
+    class: Value,
+    /// Whether somebody else has written in between.
+    conflicts: bool,
+    written: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+impl Server {
+    fn answer(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
+        let list = |items: &[&Value]| json!({"metadata": {"resourceVersion": "5"}, "items": items});
+        if *method == Method::GET {
+            let all = if path.ends_with("/ec2nodeclasses") { list(&[&self.class]) } else { list(&[]) };
+            return (200, all);
+        }
+        let body: Value = serde_json::from_slice(body).unwrap();
+        self.written.lock().unwrap().push((path.to_owned(), body));
+        if self.conflicts {
+            let status = json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict",
+                "message": "the object has been modified"});
+            return (409, status);
+        }
+        (200, json!({"metadata": {"name": "default", "resourceVersion": "6"}}))
+    }
+
+    fn cluster(&self) -> Cluster {
+        let server = self.clone();
+        Cluster::over(tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await?.to_bytes();
+                let (status, answer) = server.answer(&parts.method, parts.uri.path(), &body);
+                let response = Response::builder().status(status);
+                Ok::<_, Cause>(response.body(Full::new(Bytes::from(answer.to_string())))?)
+            }
+        }))
+    }
+}
+
+/// A class that selects reservations and a placement group, with a profile of the user's own.
+fn class() -> Value {
+    json!({
+        "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
+        "metadata": {"name": "default", "uid": "uid-1", "resourceVersion": "5", "generation": 1},
+        "spec": {
+            "amiFamily": "AL2023", "amiSelectorTerms": [{"id": "ami-1"}],
+            "subnetSelectorTerms": [{"id": "subnet-1"}], "securityGroupSelectorTerms": [{"id": "sg-1"}],
+            "instanceProfile": "mine",
+            "capacityReservationSelectorTerms": [{"id": "cr-1"}], "placementGroupSelector": {"name": "hpc"},
+        },
+    })
+}
+
+/// What came of a refresh.
+struct Refreshed {
+    /// Path and body each.
+    written: Vec<(String, Value)>,
+    /// Operations of AWS.
+    asked: Vec<String>,
+    hints: Vec<Hint>,
+    result: Result<(), RunError>,
+}
+
+fn refreshed(class: Value, conflicts: bool) -> Refreshed {
+    let aws = Aws::default();
+    let connector = SharedHttpConnector::new(aws.clone());
+    let credentials = Credentials::new("x", "x", None, None, "test");
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .http_client(http_client_fn(move |_, _| connector.clone()))
+        .build();
+    let server = Server { class, conflicts, written: Arc::default() };
+    let (sender, mut hints) = unbounded_channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let result = runtime.block_on(async {
+        let cluster = server.cluster();
+        let eks = EksFacts {
+            cluster: EksCluster {
+                name: "prod".into(),
+                endpoint: "https://prod".into(),
+                certificate_authority: "authority".into(),
+                service_cidr: None,
+                dns: None,
+                ip_family: cloud::user_data::IpFamily::Ipv4,
+            },
+            kubernetes: "1.35".into(),
+        };
+        let site = Site {
+            observer: Observer::new(&cluster),
+            index: ClaimIndex::new(&cluster),
+            cluster,
+            classes: BTreeMap::new(),
+            avoided: Vec::new(),
+            eks,
+            asked: None,
+        };
+        let environment = |name: &str| match name {
+            "AWS_REGION" => Some("us-east-1".to_owned()),
+            "JOURNEYMAN_CLUSTERS" => Some("prod".to_owned()),
+            _ => None,
+        };
+        let mut world = World {
+            config: Config::from_vars(environment).unwrap(),
+            cloud: Cloud::with_config("us-east-1", config),
+            hints: Hints::local(sender),
+            metrics: Metrics::default(),
+            sites: BTreeMap::from([("prod".to_owned(), site)]),
+            catalogue: None,
+        };
+        world.refresh_statuses("prod").await
+    });
+    let written = server.written.lock().unwrap().clone();
+    let asked = aws.0.lock().unwrap().clone();
+    let hints = std::iter::from_fn(|| hints.try_recv().ok()).collect();
+    Refreshed { written, asked, hints, result }
+}
+
+const PATH: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default";
+
+#[test]
+fn aws_b57_what_a_class_draws_on_is_found_and_written() {
+    let Refreshed { written, asked, hints, result } = refreshed(class(), false);
+    result.unwrap();
+    assert_eq!(hints, []);
+    let [(marked, metadata), (judged, status)] = written.as_slice() else { panic!("{written:#?}") };
+    assert_eq!((marked.as_str(), judged.as_str()), (PATH, format!("{PATH}/status").as_str()));
+    let annotations = &metadata["metadata"]["annotations"];
+    assert!(annotations["karpenter.k8s.aws/ec2nodeclass-hash"].is_string(), "in one write: {metadata}");
+    assert!(metadata["metadata"]["finalizers"].is_array(), "{metadata}");
+    let counts: Value =
+        serde_json::from_str(annotations["journeyman.dev/capacity-reservations"].as_str().unwrap()).unwrap();
+    assert_eq!(counts["left"], json!({"cr-1": 2}));
+    let group = r#"{"id":"pg-1","strategy":"cluster","partitions":0}"#;
+    assert_eq!(annotations["journeyman.dev/placement-group"], group);
+    assert_eq!(status["metadata"]["resourceVersion"], "6", "the version that the first write made");
+    let status = &status["status"];
+    assert_eq!(
+        status["capacityReservations"],
+        json!([{"id": "cr-1", "availabilityZone": "us-east-1a", "instanceType": "m5.large", "ownerID": "123456789012",
+            "instanceMatchCriteria": "targeted", "reservationType": "default", "state": "active"}])
+    );
+    let conditions = status["conditions"].as_array().unwrap().iter();
+    let conditions: Vec<(&str, &str)> = conditions
+        .map(|known| (known["type"].as_str().unwrap(), known["status"].as_str().unwrap()))
+        .collect();
+    assert!(conditions.contains(&("CapacityReservationsReady", "True")), "{conditions:?}");
+    assert!(conditions.contains(&("PlacementGroupReady", "True")), "{conditions:?}");
+    assert_eq!(conditions.last(), Some(&("Ready", "True")));
+    // What is stored so is not written again.
+    let mut stored = class();
+    for (field, value) in metadata["metadata"].as_object().unwrap() {
+        if field != "resourceVersion" {
+            stored["metadata"][field] = value.clone();
+        }
+    }
+    stored["status"] = status.clone();
+    let Refreshed { written, result, .. } = refreshed(stored, false);
+    result.unwrap();
+    assert_eq!(written, []);
+    assert_eq!(asked.iter().filter(|asked| asked.contains("Profile")).count(), 0, "{asked:?}");
+}
+
+#[test]
+fn aws_b63_a_profile_of_the_user_s_own_is_taken_as_it_is() {
+    let Refreshed { written, asked, .. } = refreshed(class(), false);
+    assert_eq!(written[1].1["status"]["instanceProfile"], "mine");
+    assert!(!asked.iter().any(|operation| operation.contains("InstanceProfile")), "{asked:?}");
+    let mut both = class();
+    both["spec"]["role"] = "nodes".into();
+    let both: Ec2NodeClass = serde_json::from_value(both).unwrap();
+    assert!(matches!(profile("prod", &both), Profile::Named("mine")));
+    let mut made = class();
+    made["spec"].as_object_mut().unwrap().remove("instanceProfile");
+    made["spec"]["role"] = "nodes".into();
+    let Refreshed { written, asked, .. } = refreshed(made, false);
+    assert_eq!(written[1].1["status"].get("instanceProfile"), None);
+    assert!(asked.iter().any(|operation| operation == "GetInstanceProfile"), "{asked:?}");
+}
+
+#[test]
+fn aws_b90_what_somebody_else_changed_meanwhile_is_looked_at_again() {
+    let Refreshed { written, hints, result, .. } = refreshed(class(), true);
+    result.unwrap();
+    assert_eq!(written.len(), 1, "no status without the mark: {written:?}");
+    assert!(matches!(hints.as_slice(), [Hint::Refresh(wake)] if wake.cluster == "prod"), "{hints:?}");
+}
+
+/// What is selected no more is taken out of a stored status: a merge would keep it.
+#[test]
+fn what_a_status_had_and_has_no_more_is_taken_out() {
+    let mut class = class();
+    class["spec"]["capacityReservationSelectorTerms"] = json!([]);
+    class["metadata"]["annotations"] = json!({"journeyman.dev/capacity-reservations": "{}"});
+    class["status"] = json!({"capacityReservations": [{"id": "cr-1", "availabilityZone": "us-east-1a",
+        "instanceType": "m5.large", "ownerID": "123456789012", "instanceMatchCriteria": "targeted"}]});
+    let Refreshed { written, asked, result, .. } = refreshed(class, false);
+    result.unwrap();
+    let [(_, metadata), (_, status)] = written.as_slice() else { panic!("{written:#?}") };
+    let null = |value: &Value, field: &str| value.get(field).is_some_and(Value::is_null);
+    assert!(null(&metadata["metadata"]["annotations"], "journeyman.dev/capacity-reservations"), "{metadata}");
+    assert!(null(&status["status"], "capacityReservations"), "{status}");
+    assert!(!asked.iter().any(|operation| operation == "DescribeCapacityReservations"), "{asked:?}");
+}
