@@ -89,6 +89,16 @@ pub fn is_outdated(class: &Ec2NodeClass, now: Timestamp) -> bool {
     })
 }
 
+/// The blocks among a class's reservations that are about to end, by id: EC2 takes their machines back.
+pub fn expiring(class: &Ec2NodeClass, now: Timestamp) -> impl Iterator<Item = &String> {
+    let known = class.status.as_ref().map(|status| status.capacity_reservations.as_slice());
+    let ends = move |known: &&CapacityReservation| {
+        let ends = known.end_time.as_ref().map(|ends| ends.0);
+        known.reservation_type == BLOCK && state(BLOCK, ends, now) != Some(ACTIVE)
+    };
+    known.unwrap_or_default().iter().filter(ends).map(|known| &known.id)
+}
+
 #[cfg(test)]
 mod tests {
     use model::{Condition, ConditionStatus, Requirement, Requirements};
@@ -183,6 +193,9 @@ mod tests {
             let mut class = class(json!({}));
             class.status.get_or_insert_default().capacity_reservations.push(reservation);
             assert_eq!(is_outdated(&class, now), expected != Some(ACTIVE), "{kind} {ends:?}");
+            // Machines outlive an ordinary reservation; a block takes them with it.
+            let leaves = kind == BLOCK && expected != Some(ACTIVE);
+            assert_eq!(expiring(&class, now).count(), usize::from(leaves), "{kind} {ends:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! NodeClaims under way, with all that hangs on them: what a machine's life is decided from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -165,6 +165,9 @@ pub struct SweepSnapshot {
     /// Hashes of EC2NodeClasses, those that are written on them, made our way.
     #[serde(default)]
     pub classes: BTreeMap<String, String>,
+    /// Capacity reservations, by id, that are about to end and take their machines with them.
+    #[serde(default)]
+    pub expiring: BTreeSet<String>,
 }
 
 /// An EC2NodeClass that was asked to go and is held.

@@ -140,10 +140,19 @@ impl World {
         let cluster = self.site(name).await?.cluster.clone();
         let (claims, nodes) = (cluster.claims().await?, cluster.nodes().await?);
         // Lists that fail half-way are errors.
-        let Known { pools, classes, leaving } = self.look_at_pools(name, &claims, &nodes).await?;
+        let Known { pools, classes, leaving, expiring } = self.look_at_pools(name, &claims, &nodes).await?;
         let now = Timestamp::now();
-        let snapshot =
-            SweepSnapshot { now, claims, nodes, instances, complete: true, leaving, pools, classes };
+        let snapshot = SweepSnapshot {
+            now,
+            claims,
+            nodes,
+            instances,
+            complete: true,
+            leaving,
+            pools,
+            classes,
+            expiring,
+        };
         let care = planner::sweep(&snapshot);
         self.count_care(name, &care);
         let acted = self.act(name, &care.effects).await?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use model::{Care, Claim, ClaimNode, Effect, EventKind, Instance, ObjectRef, SweepSnapshot};
+use model::{Care, Claim, ClaimNode, Effect, EventKind, Instance, ObjectRef, SweepSnapshot, labels};
 
 use super::view::is_ready;
 use super::{INITIALIZED, REGISTERED, classes, expiry, launch_group, stamping, tagging};
@@ -112,6 +112,11 @@ fn ends(
     }
     if expiry::is_due(claim, snapshot.now) {
         return Some((expiry::REASON, expiry::message(claim)));
+    }
+    let reserved = claim.labels.get(labels::RESERVATION_ID);
+    if let Some(reservation) = reserved.filter(|id| snapshot.expiring.contains(*id)) {
+        let message = format!("its capacity reservation {reservation} is about to end");
+        return Some(("CapacityReservationExpiring", message));
     }
     let id = claim.provider_id.as_deref()?;
     match machines.get(id) {

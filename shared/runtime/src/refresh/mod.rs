@@ -8,7 +8,7 @@ mod pool;
 mod prices;
 mod status;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::crd::{Ec2NodeClass, Kind, NodePool, Subnet};
 use cloud::CloudError;
@@ -35,6 +35,8 @@ pub(crate) struct Known {
     pub classes: BTreeMap<String, String>,
     /// Classes that were asked to go.
     pub leaving: Vec<LeavingClass>,
+    /// Capacity reservations that are about to end and take their machines with them.
+    pub expiring: BTreeSet<String>,
 }
 
 /// Prices and types are asked for anew once they are older than this.
@@ -173,6 +175,11 @@ impl World {
                 .filter_map(|class| Some((name(&class.metadata), marks::class_hash(class)?.clone())))
                 .collect(),
             leaving: classes.iter().filter_map(leaving::leaving).collect(),
+            expiring: classes
+                .iter()
+                .flat_map(|class| api::reservations::expiring(class, now))
+                .cloned()
+                .collect(),
         };
         for pool in pools {
             let Some(status) = counts::counts(&pool, claims, nodes) else { continue };

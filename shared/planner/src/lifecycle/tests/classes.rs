@@ -1,6 +1,6 @@
 //! EC2NodeClasses on their way out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Claim, Effect, LeavingClass, SweepSnapshot};
 
@@ -21,6 +21,7 @@ fn swept(minute: i64, leaving: Vec<LeavingClass>, claims: Vec<Claim>, complete: 
         leaving,
         pools: BTreeMap::new(),
         classes: BTreeMap::new(),
+        expiring: BTreeSet::new(),
     };
     sweep(&snapshot).effects
 }

@@ -1,6 +1,6 @@
 //! Hashes and labels that NodeClaims of other times lack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Claim, ClaimNode, Effect, SweepSnapshot, labels};
 
@@ -19,6 +19,7 @@ fn swept(claim: Claim, node: ClaimNode) -> Vec<String> {
         leaving: Vec::new(),
         pools: map(&[("default", "11")]),
         classes: map(&[("class", "22")]),
+        expiring: BTreeSet::new(),
     });
     let line = |effect: &Effect| match effect {
         Effect::ChangeNodeClaim(change) => {

@@ -1,6 +1,6 @@
 //! Leftovers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Claim, ClaimNode, ConditionStatus, Instance, InstanceState, SweepSnapshot, labels};
 
@@ -17,6 +17,7 @@ fn whole(claims: Vec<Claim>, nodes: Vec<ClaimNode>, instances: Vec<Instance>) ->
         leaving: Vec::new(),
         pools: BTreeMap::new(),
         classes: BTreeMap::new(),
+        expiring: BTreeSet::new(),
     }
 }
 
@@ -55,6 +56,25 @@ fn machines_without_claim_are_ended() {
     let care = sweep(&whole(vec![], vec![node("n1", "1")], vec![old("1"), old("2")]));
     assert_eq!(lines(&care), ["terminate cloud:///a/i-1", "delete node n1", "terminate cloud:///a/i-2"]);
     assert_eq!(care.counts["instances-without-nodeclaim"], 2);
+}
+
+#[test]
+fn c143_what_a_block_of_capacity_takes_with_it_goes_before() {
+    let mut reserved = at_rest("c1", "1");
+    reserved.labels.insert(labels::RESERVATION_ID.into(), "cr-1".into());
+    let mut going = reserved.clone();
+    going.deleting = Some(ago(1));
+    let gone = "delete c1: CapacityReservationExpiring".to_owned();
+    for (what, claim, ends, goes) in [
+        ("its block ends", reserved.clone(), "cr-1", true),
+        ("another does", reserved, "cr-2", false),
+        ("on none", at_rest("c1", "1"), "cr-1", false),
+        ("goes already", going, "cr-1", false),
+    ] {
+        let mut snapshot = whole(vec![claim], vec![node("c1", "1")], vec![machine("1")]);
+        snapshot.expiring.insert(ends.into());
+        assert_eq!(lines(&sweep(&snapshot)).contains(&gone), goes, "{what}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A small world in memory: an API server that knows versions and finalizers, a cloud that knows tokens and lists late,
 //! kubelets. Stands for the real ones as far as decisions about NodeClaims can tell.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -170,6 +170,7 @@ impl World {
             leaving: Vec::new(),
             pools: BTreeMap::new(),
             classes: BTreeMap::new(),
+            expiring: BTreeSet::new(),
         });
         for effect in care.effects {
             self.act(effect, &mut Run::default());
