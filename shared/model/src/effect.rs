@@ -320,6 +320,9 @@ pub struct ClaimChange {
     pub finalizer: bool,
     /// Labels to set.
     pub labels: BTreeMap<String, String>,
+    /// Labels to take away.
+    #[serde(default)]
+    pub labels_off: BTreeSet<String>,
     /// Annotations to set.
     pub annotations: BTreeMap<String, String>,
     /// The machine.
@@ -361,6 +364,9 @@ pub struct NodeChange {
     pub owner: Option<(String, String)>,
     /// Labels to set.
     pub labels: BTreeMap<String, String>,
+    /// Labels to take away.
+    #[serde(default)]
+    pub labels_off: BTreeSet<String>,
     /// Annotations to set.
     pub annotations: BTreeMap<String, String>,
     /// All its taints from now on.

@@ -1,5 +1,7 @@
 //! NodeClaims: written, changed, asked to go, let go.
 
+use std::collections::BTreeSet;
+
 use api::crd::Kind;
 use api::lower;
 use http::Method;
@@ -8,7 +10,7 @@ use model::labels::FINALIZER;
 use model::{ClaimChange, NodeClaimDraft};
 use serde_json::{Map, Value, json};
 
-use super::{Observed, accepted, conditions, missing, text, texts};
+use super::{Observed, accepted, changed, conditions, missing, text, texts};
 use crate::client::{Ask, Cluster, JSON, MERGE, Written};
 use crate::error::Refused;
 use crate::kinds::Served;
@@ -228,10 +230,13 @@ fn same_intent(present: &Value, wanted: &Value) -> bool {
 /// What of the metadata is to change; the list of finalizers is bound to the version it was read at.
 fn metadata_patch(change: &ClaimChange, present: &Value) -> Option<Value> {
     let mut metadata = Map::new();
-    for (field, wanted) in [("labels", &change.labels), ("annotations", &change.annotations)] {
-        let missing = missing(present, &format!("/metadata/{field}"), wanted);
-        if !missing.is_empty() {
-            metadata.insert(field.to_owned(), json!(missing));
+    for (field, wanted, off) in [
+        ("labels", &change.labels, &change.labels_off),
+        ("annotations", &change.annotations, &BTreeSet::new()),
+    ] {
+        let changed = changed(present, &format!("/metadata/{field}"), wanted, off);
+        if !changed.is_empty() {
+            metadata.insert(field.to_owned(), json!(changed));
         }
     }
     let mut finalizers = texts(present, "/metadata/finalizers");

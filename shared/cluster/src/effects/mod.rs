@@ -8,7 +8,7 @@ mod marks;
 mod nodes;
 mod pods;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
@@ -158,4 +158,17 @@ fn missing(object: &Value, pointer: &str, wanted: &BTreeMap<String, String>) -> 
     };
     let wanted = wanted.iter().filter(|(key, value)| differs(key, value));
     wanted.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// What of an object's labels or annotations is to change; in a merge, null takes one away.
+fn changed(
+    object: &Value,
+    pointer: &str,
+    wanted: &BTreeMap<String, String>,
+    off: &BTreeSet<String>,
+) -> BTreeMap<String, Option<String>> {
+    let missing = missing(object, pointer, wanted).into_iter().map(|(key, value)| (key, Some(value)));
+    let has = object.pointer(pointer).and_then(Value::as_object);
+    let present = off.iter().filter(|key| has.is_some_and(|has| has.contains_key(*key)));
+    missing.chain(present.map(|key| (key.clone(), None))).collect()
 }

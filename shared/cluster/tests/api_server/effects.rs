@@ -1,6 +1,6 @@
 //! Each effect: what is asked of the server, and what its answers come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::Cluster;
@@ -427,6 +427,7 @@ async fn a_node_is_changed_only_as_it_was_read() {
             finalizer: true,
             owner: Some(("a".into(), "uid-a".into())),
             labels: BTreeMap::from([("karpenter.sh/registered".into(), "true".into())]),
+            labels_off: BTreeSet::from(["it/never-had".into()]),
             annotations: BTreeMap::new(),
             taints: Some(vec![
                 taint("node.kubernetes.io/unreachable", TaintEffect::NoExecute),
@@ -471,6 +472,48 @@ async fn a_node_is_changed_only_as_it_was_read() {
         ("changed before", change(), vec![on(get, 200, fresh("6"))], "Conflict"),
         ("changed since", change(), vec![on(get, 200, fresh("5")), on(patch, 409, conflict())], "Conflict"),
         ("gone", change(), vec![on(get, 404, not_found())], "NotFound"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn labels_are_taken_away_where_they_are() {
+    let off = || BTreeSet::from(["a/off".to_owned(), "a/never".to_owned()]);
+    let labels = || BTreeMap::from([("a/way".to_owned(), "on-demand".to_owned())]);
+    let of_claim = || {
+        let change = ClaimChange { claim: "a".into(), version: Some("5".into()), ..ClaimChange::default() };
+        Effect::ChangeNodeClaim(Box::new(ClaimChange { labels: labels(), labels_off: off(), ..change }))
+    };
+    let of_node = || {
+        let change = NodeChange { node: "n".into(), version: "5".into(), ..NodeChange::default() };
+        Effect::ChangeNode(Box::new(NodeChange { labels: labels(), labels_off: off(), ..change }))
+    };
+    let had = json!({ "metadata": { "labels": { "a/way": "reserved", "a/off": "1", "a/kept": "1" } } });
+    let has = json!({ "metadata": { "labels": { "a/way": "on-demand", "a/kept": "1" } } });
+    let body =
+        json!({ "metadata": { "resourceVersion": "5", "labels": { "a/way": "on-demand", "a/off": null } } });
+    let (get_claim, patch_claim) = (format!("GET {CLAIMS}/a"), format!("PATCH {CLAIMS}/a"));
+    let (get, patch) = ("GET /api/v1/nodes/n", "PATCH /api/v1/nodes/n");
+    let claimed = |version: &str, more: &Value| claim("a", version, more.clone());
+    let noded = |version: &str, more: &Value| node("n", version, more.clone());
+    holds(vec![
+        (
+            "of a NodeClaim",
+            of_claim(),
+            vec![
+                on(&get_claim, 200, claimed("5", &had)),
+                on(&patch_claim, 200, claimed("6", &has)).with(body.clone()),
+            ],
+            "Done",
+        ),
+        ("of one without", of_claim(), vec![on(&get_claim, 200, claimed("5", &has))], "Already"),
+        (
+            "of a Node",
+            of_node(),
+            vec![on(get, 200, noded("5", &had)), on(patch, 200, noded("6", &has)).with(body)],
+            "Done",
+        ),
+        ("of one without", of_node(), vec![on(get, 200, noded("5", &has))], "Already"),
     ])
     .await;
 }

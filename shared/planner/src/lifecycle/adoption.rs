@@ -8,7 +8,7 @@ use super::view::View;
 use super::work::Work;
 use super::{LAUNCHED, REGISTERED};
 
-const RESERVATION: [&str; 3] =
+pub(super) const RESERVATION: [&str; 3] =
     [labels::RESERVATION_ID, labels::RESERVATION_TYPE, labels::RESERVATION_INTERRUPTIBLE];
 
 /// Writes down that `machine` is the NodeClaim's.

@@ -8,6 +8,7 @@ mod classes;
 mod consistency;
 mod drain;
 mod expiry;
+mod fallback;
 mod initialization;
 mod launch;
 mod liveness;

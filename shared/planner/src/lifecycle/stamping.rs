@@ -1,9 +1,11 @@
-//! What NodeClaims and Nodes of other times, or of Karpenter, lack: hashes made our way, and the label of their class.
+//! What NodeClaims and Nodes of other times, or of Karpenter, lack: hashes made our way, and the label of their class; and
+//! what their labels no longer say rightly.
 
 use std::collections::BTreeMap;
 
-use model::{Claim, ClaimChange, ClaimNode, NodeChange, SweepSnapshot, labels};
+use model::{Claim, ClaimChange, ClaimNode, Instance, NodeChange, SweepSnapshot, labels};
 
+use super::fallback::relabelled;
 use super::registration::untouched;
 use super::{DRIFTED, LAUNCHED};
 
@@ -11,7 +13,11 @@ use super::{DRIFTED, LAUNCHED};
 ///
 /// Hashes that were made otherwise can't be compared with ours, so it is taken to be as its pool and class are now; but
 /// one that has drifted already keeps the hashes by which it has, and stays drifted.
-pub(super) fn of_claim(snapshot: &SweepSnapshot, claim: &Claim) -> Option<ClaimChange> {
+pub(super) fn of_claim(
+    snapshot: &SweepSnapshot,
+    claim: &Claim,
+    machine: Option<&Instance>,
+) -> Option<ClaimChange> {
     let mut change = claim.change();
     let pool = claim.pool.as_ref().and_then(|pool| snapshot.pools.get(pool));
     let class = snapshot.classes.get(&claim.node_class.name);
@@ -33,15 +39,21 @@ pub(super) fn of_claim(snapshot: &SweepSnapshot, claim: &Claim) -> Option<ClaimC
     if claim.pool.is_some() {
         change.labels = class_label(claim, &claim.labels);
     }
+    let (labels, off) = relabelled(&claim.labels, machine);
+    change.labels.extend(labels);
+    change.labels_off = off;
     (claim.deleting.is_none() && !change.is_empty()).then_some(change)
 }
 
 /// What the Node of a NodeClaim is to be given, once it has joined.
-pub(super) fn of_node(claim: &Claim, node: &ClaimNode) -> Option<NodeChange> {
-    let joined = claim.pool.is_some() && claim.node.as_ref() == Some(&node.name);
-    let labels = class_label(claim, &node.labels);
+pub(super) fn of_node(claim: &Claim, node: &ClaimNode, machine: Option<&Instance>) -> Option<NodeChange> {
+    let joined = claim.node.as_ref() == Some(&node.name);
+    let (mut labels, labels_off) = relabelled(&node.labels, machine);
+    if claim.pool.is_some() {
+        labels.extend(class_label(claim, &node.labels));
+    }
     let due = joined && node.deleting.is_none() && claim.deleting.is_none() && !labels.is_empty();
-    due.then(|| NodeChange { labels, ..untouched(node) })
+    due.then(|| NodeChange { labels, labels_off, ..untouched(node) })
 }
 
 fn class_label(claim: &Claim, has: &BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -42,9 +42,11 @@ pub fn sweep(snapshot: &SweepSnapshot) -> Care {
                 restless.push(claim.name.clone());
             }
             None => {
-                let change = stamping::of_claim(snapshot, claim).map(Box::new).map(Effect::ChangeNodeClaim);
+                let machine = claim.provider_id.as_deref().and_then(|id| machines.get(id)).copied();
+                let change =
+                    stamping::of_claim(snapshot, claim, machine).map(Box::new).map(Effect::ChangeNodeClaim);
                 care.effects.extend(change);
-                let changes = own.iter().filter_map(|node| stamping::of_node(claim, node));
+                let changes = own.iter().filter_map(|node| stamping::of_node(claim, node, machine));
                 care.effects.extend(changes.map(Box::new).map(Effect::ChangeNode));
                 if is_restless(claim, own) {
                     restless.push(claim.name.clone());

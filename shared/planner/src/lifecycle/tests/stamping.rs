@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Claim, ClaimNode, Effect, SweepSnapshot, labels};
+use model::{CapacityType, Claim, ClaimNode, Effect, Instance, SweepSnapshot, labels};
 
 use super::super::sweep;
 use super::kit::*;
@@ -108,4 +108,59 @@ fn nc_06_the_label_of_the_class_is_filled_in_on_claim_and_node() {
     for (what, claim, node, expected) in table {
         assert_eq!(swept(claim, node), expected, "{what}");
     }
+}
+
+#[test]
+fn c144_a_machine_that_its_reservation_let_go_of_is_on_demand() {
+    let reserved = map(&[
+        (labels::CAPACITY_TYPE, "reserved"),
+        (labels::RESERVATION_ID, "cr-1"),
+        (labels::RESERVATION_TYPE, "default"),
+        (labels::RESERVATION_INTERRUPTIBLE, "false"),
+    ]);
+    let mut claim = at_rest("c1", "1");
+    claim.labels.extend(reserved.clone());
+    let mut joined = node("c1", "1");
+    joined.labels.extend(reserved);
+    let on_demand = Instance { capacity_type: CapacityType::OnDemand, reservation: None, ..machine("1") };
+    let in_it =
+        Instance { capacity_type: CapacityType::Reserved, reservation: Some("cr-1".into()), ..machine("1") };
+    let swept = |claim: &Claim, node: &ClaimNode, machine: &Instance| -> Vec<(String, String, usize)> {
+        let care = sweep(&SweepSnapshot {
+            now: now(),
+            claims: vec![claim.clone()],
+            nodes: vec![node.clone()],
+            instances: vec![machine.clone()],
+            complete: true,
+            leaving: Vec::new(),
+            pools: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            expiring: BTreeSet::new(),
+        });
+        let told = |what: &str, set: &BTreeMap<String, String>, off: &BTreeSet<String>| {
+            let way = set.get(labels::CAPACITY_TYPE).cloned()?;
+            Some((what.to_owned(), way, off.len()))
+        };
+        let told = care.effects.iter().filter_map(|effect| match effect {
+            Effect::ChangeNodeClaim(change) => told("claim", &change.labels, &change.labels_off),
+            Effect::ChangeNode(change) => told("node", &change.labels, &change.labels_off),
+            _ => None,
+        });
+        told.collect()
+    };
+    let line = |what: &str| (what.to_owned(), "on-demand".to_owned(), 3);
+    assert_eq!(swept(&claim, &joined, &on_demand), [line("claim"), line("node")]);
+    assert_eq!(swept(&claim, &joined, &in_it), [], "still in it");
+    let unjoined = Claim { node: None, ..claim.clone() };
+    assert_eq!(
+        swept(&unjoined, &joined, &on_demand),
+        [line("claim")],
+        "the Node waits until it has registered"
+    );
+    let going = Claim { deleting: Some(ago(1)), ..claim.clone() };
+    assert_eq!(swept(&going, &joined, &on_demand), []);
+    let mut behind = claim;
+    behind.labels.insert(labels::CAPACITY_TYPE.into(), "on-demand".into());
+    assert_eq!(swept(&behind, &joined, &on_demand), [line("node")], "a write that was lost is made up for");
+    assert_eq!(swept(&behind, &node("c1", "1"), &in_it), [], "nothing becomes reserved");
 }

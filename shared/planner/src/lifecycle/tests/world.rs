@@ -63,7 +63,7 @@ pub struct Run {
 enum Op {
     Effect(Effect),
     /// The second half of a change: the status, bound to the version that the first half made.
-    Status(ClaimChange),
+    Status(Box<ClaimChange>),
 }
 
 impl World {
@@ -291,9 +291,10 @@ impl World {
         }
         claim.finalizer |= change.finalizer && claim.deleting.is_none();
         claim.labels.extend(change.labels.clone());
+        claim.labels.retain(|key, _| !change.labels_off.contains(key));
         claim.annotations.extend(change.annotations.clone());
         claim.version.clone_from(&version);
-        run.queue.push_front(Op::Status(ClaimChange { version: Some(version), ..change }));
+        run.queue.push_front(Op::Status(Box::new(ClaimChange { version: Some(version), ..change })));
     }
 
     fn change_status(&mut self, change: &ClaimChange) {
@@ -315,6 +316,7 @@ impl World {
             node.finalizer |= change.finalizer && node.deleting.is_none();
             node.owned |= change.owner.is_some();
             node.labels.extend(change.labels);
+            node.labels.retain(|key, _| !change.labels_off.contains(key));
             node.annotations.extend(change.annotations);
             node.taints = change.taints.unwrap_or_else(|| node.taints.clone());
         }
