@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{MicroUsd, NodePool, Plan, Quantity, Reason, Snapshot, labels};
+use model::{InstanceType, MicroUsd, NodePool, Offer, Plan, PlannedNode, Quantity, Reason, Snapshot, labels};
 
 use super::packing::{NODES, node_price};
 use super::{Failure, settle};
 
 /// Plans that look for the least raise of one pool, at most.
 const MAX_TRIES: usize = 10;
+/// A raise is doubled so often before what is surely enough is tried.
+const MAX_DOUBLED: usize = 3;
 /// The more pods, the fewer tries: so many are planned anew in all, but for one try.
 const MAX_PODS_TRIED: usize = 20_000;
 
@@ -111,6 +113,8 @@ impl<'s> Search<'s> {
     /// How much to add to which limits; none if not even a pool without limits would help a pod.
     fn run(mut self) -> Option<Amounts> {
         let (unlimited, hopeless) = self.plan(&Amounts::new());
+        let widest = self.used(&unlimited, |node| &node.options);
+        let unlimited = self.used(&unlimited, |node| std::slice::from_ref(&node.offer));
         self.held.retain(|pod| !hopeless.contains(pod));
         if self.held.is_empty() {
             return None;
@@ -127,11 +131,11 @@ impl<'s> Search<'s> {
             };
             self.own.iter().map(larger).collect::<Amounts>()
         };
-        let (first, widest) = (most(used), most(&unlimited));
-        let mut enough = self.grow(first, &widest);
+        let mut enough = self.grow(most(used), &most(&widest));
         for (name, limit) in self.own.clone() {
             if enough[&name] > limit {
-                let found = self.narrow(&name, limit, &enough);
+                let found =
+                    if self.can_stay(&name, &enough) { limit } else { self.narrow(&name, limit, &enough) };
                 enough.insert(name, found);
             }
         }
@@ -143,17 +147,32 @@ impl<'s> Search<'s> {
     }
 
     /// Limits that were tried and help, unless the tries run out before: what the plan without them takes may not be
-    /// enough, for under them another plan is made.
+    /// enough, for under them another plan is made. A limit that is in nobody's way may be when another is raised.
+    /// `widest` is what the plan without limits takes if the dearest of what it names is launched: it is tried once others
+    /// were in vain.
     fn grow(&mut self, mut limits: Amounts, widest: &Amounts) -> Amounts {
+        let mut doubled = 0;
         while self.attempt(&limits).is_none() && self.tries > 0 {
+            doubled += 1;
             for (name, amount) in &mut limits {
-                let (limit, widest) = (self.own[name], widest[name]);
+                let (limit, widest) = (self.own[name], if doubled < MAX_DOUBLED { 0 } else { widest[name] });
                 let raise = amount.saturating_sub(limit);
-                let step = raise.max(self.least.get(name).copied().unwrap_or(0));
+                let least = || self.least.get(name).copied().unwrap_or_else(|| round_up(name, limit / 8 + 1));
+                let step = if raise > 0 { raise } else { least() };
                 *amount = amount.saturating_add(step).max(widest);
             }
         }
         limits
+    }
+
+    /// Whether a limit that no pod is short of by itself need not be raised with the others.
+    fn can_stay(&mut self, name: &str, enough: &Amounts) -> bool {
+        if self.least.contains_key(name) || self.tries == 0 {
+            return false;
+        }
+        let mut limits = enough.clone();
+        limits.insert(name.to_owned(), self.own[name]);
+        self.attempt(&limits).is_some()
     }
 
     /// The least limit of `name` found to be enough, with the others as in `enough`.
@@ -182,13 +201,13 @@ impl<'s> Search<'s> {
     /// What the pool's nodes take if it has these limits and no others; none if that doesn't help every pod that can be
     /// helped, or harms another.
     fn attempt(&mut self, limits: &Amounts) -> Option<Amounts> {
-        let (used, refused) = self.plan(limits);
+        let (plan, refused) = self.plan(limits);
         let helps = refused.iter().all(|pod| self.refused.contains(pod) && !self.held.contains(pod));
-        helps.then_some(used)
+        helps.then(|| self.used(&plan, |node| std::slice::from_ref(&node.offer)))
     }
 
-    /// Under these limits and no others: what the pool's nodes take, and the pods without a place.
-    fn plan(&mut self, limits: &Amounts) -> (Amounts, BTreeSet<usize>) {
+    /// Under these limits and no others: the plan, and the pods without a place.
+    fn plan(&mut self, limits: &Amounts) -> (Plan, BTreeSet<usize>) {
         self.tries = self.tries.saturating_sub(1);
         let mut snapshot = self.snapshot.clone();
         for pool in snapshot.cluster.pools.iter_mut().filter(|pool| pool.name == self.pool.name) {
@@ -202,34 +221,45 @@ impl<'s> Search<'s> {
             }
         }
         let (plan, failures) = settle(&snapshot);
-        (self.used(&plan), failures.into_iter().flat_map(|(pods, ..)| pods).collect())
+        (plan, failures.into_iter().flat_map(|(pods, ..)| pods).collect())
     }
 
-    fn used(&self, plan: &Plan) -> Amounts {
-        self.own.keys().map(|name| (name.clone(), self.used_of(name, plan))).collect()
+    /// What the pool's nodes take, if of each planned one the largest of these offers is launched.
+    fn used<'p>(&self, plan: &'p Plan, launched: impl Fn(&'p PlannedNode) -> &'p [Offer]) -> Amounts {
+        let types = self.snapshot.catalogue.types.get(&self.pool.node_class.name);
+        let types = types.into_iter().flat_map(|types| types.iter());
+        let types: BTreeMap<&str, &InstanceType> = types.map(|kind| (kind.name.as_str(), kind)).collect();
+        let used_of = |name: &String| {
+            let planned = plan.nodes.iter().filter(|node| node.pool == self.pool.name);
+            let planned = planned.map(|node| {
+                let amounts = launched(node).iter().map(|offer| self.of_offer(name, offer, &types));
+                amounts.max().unwrap_or(0)
+            });
+            (name.clone(), self.own_nodes(name).chain(planned).fold(0, i64::saturating_add))
+        };
+        self.own.keys().map(used_of).collect()
     }
 
-    fn used_of(&self, name: &str, plan: &Plan) -> i64 {
-        let money = |price: MicroUsd| i64::try_from(price.0).unwrap_or(i64::MAX);
+    fn of_offer(&self, name: &str, offer: &Offer, types: &BTreeMap<&str, &InstanceType>) -> i64 {
+        match name {
+            NODES => Quantity::from_units(1).milli(),
+            labels::USD_PER_HOUR => money(offer.price.plus(self.snapshot.settings.fee_per_node)),
+            _ => types.get(offer.instance_type.as_str()).map_or(0, |kind| kind.capacity.get(name).milli()),
+        }
+    }
+
+    fn own_nodes(&self, name: &str) -> impl Iterator<Item = i64> {
         let fee = self.snapshot.settings.fee_per_node;
         let nodes = self.snapshot.cluster.nodes.iter();
         let own = nodes.filter(|node| !node.deleting && node.pool() == Some(&self.pool.name));
-        let own = own.map(|node| match name {
+        own.map(move |node| match name {
             NODES => Quantity::from_units(1).milli(),
             labels::USD_PER_HOUR => money(node_price(self.snapshot, self.pool, node).plus(fee)),
             _ => node.capacity.get(name).milli(),
-        });
-        let types = self.snapshot.catalogue.types.get(&self.pool.node_class.name);
-        let capacity = |wanted: &str| {
-            let kind = types.into_iter().flat_map(|types| types.iter()).find(|kind| kind.name == wanted);
-            kind.map_or(0, |kind| kind.capacity.get(name).milli())
-        };
-        let planned = plan.nodes.iter().filter(|node| node.pool == self.pool.name);
-        let planned = planned.map(|node| match name {
-            NODES => Quantity::from_units(1).milli(),
-            labels::USD_PER_HOUR => money(node.price),
-            _ => capacity(&node.offer.instance_type),
-        });
-        own.chain(planned).fold(0, i64::saturating_add)
+        })
     }
+}
+
+fn money(price: MicroUsd) -> i64 {
+    i64::try_from(price.0).unwrap_or(i64::MAX)
 }
