@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    AffinityTerm, NodePool, ObjectName, Plan, Pod, PodSpec, PoolStatus, Reason, Requirement, Requirements,
-    Snapshot, Taint, TaintEffect, Undefined, audit, labels,
+    AffinityTerm, InstanceType, MicroUsd, MinValuesPolicy, NodePool, ObjectName, Offering, Plan, Pod,
+    PodSpec, PoolStatus, Quantity, Reason, Requirement, Requirements, Resources, Snapshot, Taint,
+    TaintEffect, Undefined, audit, labels,
 };
 use planner::{PROVISION, decide};
 use proptest::prelude::*;
@@ -32,30 +33,95 @@ fn has_neighbours(pod: &Pod, snapshot: &Snapshot) -> bool {
     hard || shunned || !spec.affinity.is_empty() || !spec.anti_affinity.is_empty()
 }
 
-/// A way to house the pod alone on a new node, found by trying every offering of every pool. Only what never runs out
-/// counts: pools without limits, and no reservations.
-fn brute_force(snapshot: &Snapshot, spec: &PodSpec) -> Option<String> {
+/// What the nodes that are and those planned leave of each of the pool's limits, whichever of its options a planned one
+/// becomes.
+struct Left {
+    resources: Vec<(String, Quantity)>,
+    price: Option<MicroUsd>,
+    /// Counts for each node.
+    fee: MicroUsd,
+}
+
+impl Left {
+    fn new(snapshot: &Snapshot, plan: &Plan, pool: &NodePool) -> Self {
+        let kinds = &snapshot.catalogue.types[&pool.node_class.name];
+        let of_pool = |name: Option<&str>| name == Some(pool.name.as_str());
+        let nodes = snapshot.cluster.nodes.iter().filter(|node| !node.deleting && of_pool(node.pool()));
+        let mut used = Resources::new();
+        let fee = snapshot.settings.fee_per_node;
+        let mut paid = MicroUsd::ZERO;
+        for node in nodes {
+            used.add(&counted(node.capacity.clone()));
+            let offered =
+                kinds.iter().filter(|kind| node.labels.get(labels::INSTANCE_TYPE) == Some(&kind.name));
+            let offered = offered.flat_map(|kind| &kind.offerings).filter(|offering| {
+                let labels = offering.labels();
+                [labels::ZONE, labels::CAPACITY_TYPE]
+                    .iter()
+                    .all(|key| labels.get(*key) == node.labels.get(*key))
+            });
+            paid = paid.plus(offered.map(|offering| offering.price).max().unwrap_or_default()).plus(fee);
+        }
+        for node in plan.nodes.iter().filter(|node| node.pool == pool.name) {
+            let mut largest = Resources::new();
+            let named =
+                |kind: &&InstanceType| node.options.iter().any(|offer| offer.instance_type == kind.name);
+            kinds.iter().filter(named).for_each(|kind| largest.raise_to(&kind.capacity));
+            used.add(&counted(largest));
+            paid =
+                paid.plus(node.options.iter().map(|offer| offer.price).max().unwrap_or_default()).plus(fee);
+        }
+        let resources =
+            pool.limits.iter().map(|(name, limit)| (name.to_owned(), limit.minus(used.get(name))));
+        let price = pool.price_limit.map(|limit| MicroUsd(limit.0.saturating_sub(paid.0)));
+        Self { resources: resources.collect(), price, fee }
+    }
+
+    fn affords(&self, kind: &InstanceType, offering: &Offering) -> bool {
+        let takes = counted(kind.capacity.clone());
+        self.resources.iter().all(|(name, left)| takes.get(name).is_zero() || takes.get(name) <= *left)
+            && self.price.is_none_or(|left| offering.price.plus(self.fee) <= left)
+    }
+}
+
+/// Limits may count nodes.
+fn counted(mut capacity: Resources) -> Resources {
+    capacity.set("nodes", Quantity::from_units(1));
+    capacity
+}
+
+/// A way to house the pod alone on one more node than planned, found by trying every offering of every pool. Where rules
+/// between pods decide, what a pool's limits leave depends on who was tried first: only pools without count there.
+fn brute_force(snapshot: &Snapshot, plan: &Plan, spec: &PodSpec) -> Option<String> {
     let mut asks = spec.requests.clone();
     snapshot.cluster.daemon_sets.iter().for_each(|set| asks.add(&set.spec.requests));
+    let bound = snapshot.cluster.pods.iter().any(|pod| {
+        has_neighbours(pod, snapshot) || !pod.spec.spread.is_empty() || !pod.spec.host_ports.is_empty()
+    });
     for pool in &snapshot.cluster.pools {
-        let limited = !pool.limits.0.is_empty() || pool.price_limit.is_some();
-        let choosy = pool.requirements.iter().any(|(_, requirement)| requirement.min_values.is_some());
         let keeps_out = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule;
         let taints: Vec<Taint> = pool.taints.iter().filter(keeps_out).cloned().collect();
-        if limited
-            || choosy
+        let limited = !pool.limits.0.is_empty() || pool.price_limit.is_some();
+        if (bound && limited)
             || pool.status != PoolStatus::Ready
             || Taint::first_untolerated(&taints, &spec.tolerations).is_some()
         {
             continue;
         }
+        let left = Left::new(snapshot, plan, pool);
+        // A claim names so many types, all to be had in one place.
+        let choice = pool.requirements.iter().filter_map(|(_, requirement)| requirement.min_values).max();
+        let choice =
+            if snapshot.settings.min_values == MinValuesPolicy::Strict { choice.unwrap_or(1) } else { 1 };
+        let mut fitting: BTreeMap<BTreeMap<String, String>, BTreeSet<&str>> = BTreeMap::new();
         for kind in snapshot.catalogue.types[&pool.node_class.name].iter() {
             if asks.exceeds(&kind.allocatable()).is_some() {
                 continue;
             }
-            for offering in
-                kind.offerings.iter().filter(|offering| offering.available && offering.reservation.is_none())
-            {
+            for offering in kind.offerings.iter().filter(|offering| offering.available) {
+                if !left.affords(kind, offering) || is_used_up(plan, offering) {
+                    continue;
+                }
                 let mut has = kind.requirements.clone();
                 for (key, requirement) in offering.requirements().iter() {
                     has.replace(key, requirement.clone());
@@ -73,12 +139,27 @@ fn brute_force(snapshot: &Snapshot, spec: &PodSpec) -> Option<String> {
                     has.compatible(&wants, Undefined::WellKnownAllowed).is_ok()
                 });
                 if fits {
-                    return Some(format!("{} of {} in {}", kind.name, pool.name, offering.zone));
+                    let place = fitting.entry(offering.labels()).or_default();
+                    place.insert(&kind.name);
+                    if place.len() >= choice as usize {
+                        return Some(format!("{place:?} of {} in {}", pool.name, offering.zone));
+                    }
                 }
             }
         }
     }
     None
+}
+
+fn is_used_up(plan: &Plan, offering: &Offering) -> bool {
+    offering.reservation.as_ref().is_some_and(|reservation| {
+        let id = Some(&reservation.id);
+        let drawing = plan
+            .nodes
+            .iter()
+            .filter(|node| node.options.iter().any(|offer| offer.reservation.as_ref() == id));
+        drawing.count() >= reservation.remaining as usize
+    })
 }
 
 /// The snapshot with the advice "raise limit cpu of NodePool default by 8 and limit memory by 4Gi" taken, and with the
@@ -142,7 +223,7 @@ proptest! {
         for name in unschedulable(&plan) {
             let pod = snapshot.cluster.pods.iter().find(|pod| pod.name == *name).unwrap();
             if !has_neighbours(pod, &snapshot) && pod.volumes.is_empty() {
-                prop_assert_eq!(brute_force(&snapshot, &pod.spec), None, "pod {}", name);
+                prop_assert_eq!(brute_force(&snapshot, &plan, &pod.spec), None, "pod {}", name);
             }
         }
     }
@@ -200,12 +281,13 @@ fn the_snapshots_are_rich() {
 fn brute_force_tells_a_place_from_none() {
     let types = vec![kit::instance_type("m5.large", 2, 8, 96_000, &kit::ZONES)];
     let snapshot = kit::snapshot(vec![kit::pool("a")], types, Vec::new());
+    let none = Plan::default();
     let fits = kit::pod("p", "1", "1Gi");
     let large = kit::pod("p", "4", "1Gi");
     let arm = kit::with(kit::pod("p", "1", "1Gi"), |spec| {
         spec.node_selector.add(labels::ARCH, Requirement::is_in(["arm64"]));
     });
-    assert!(brute_force(&snapshot, &fits.spec).is_some());
-    assert!(brute_force(&snapshot, &large.spec).is_none());
-    assert!(brute_force(&snapshot, &arm.spec).is_none());
+    assert!(brute_force(&snapshot, &none, &fits.spec).is_some());
+    assert!(brute_force(&snapshot, &none, &large.spec).is_none());
+    assert!(brute_force(&snapshot, &none, &arm.spec).is_none());
 }
