@@ -3,6 +3,7 @@
 pub mod case;
 pub mod crd;
 pub mod hash;
+pub mod launches;
 pub mod lower;
 pub mod read;
 pub mod record;

@@ -1,10 +1,14 @@
 //! Whether the nodes of a NodePool join, as its condition NodeRegistrationHealthy tells: by the last four that should have.
+//! With it goes what [`crate::launches`] counts.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use model::{Registration, labels};
+use model::{Registration, StartStage, labels};
 
 use crate::crd::NodePool;
+use crate::launches;
 
 /// The condition. Nothing follows from it: it is for people to look at.
 pub const HEALTHY: &str = "NodeRegistrationHealthy";
@@ -18,20 +22,22 @@ const FAILED: char = '-';
 /// What is to be written on a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noted {
-    /// Its annotation, if it changes.
-    pub annotation: Option<String>,
+    /// Its annotations that change; none takes one off.
+    pub annotations: BTreeMap<&'static str, Option<String>>,
     /// All its conditions, if one changes.
     pub conditions: Option<Vec<Condition>>,
+    /// What is to be told in an event of it.
+    pub warning: Option<String>,
 }
 
 /// What follows from outcomes. Those of another generation of the pool, or of its class, don't count any more.
 pub fn noted(pool: &NodePool, outcomes: &[Registration], now: Timestamp) -> Noted {
     let status = pool.status.clone().unwrap_or_default();
-    let generation = pool.metadata.generation.unwrap_or_default();
-    let class_generation = status.node_class_observed_generation.unwrap_or_default();
     let made = pool.metadata.creation_timestamp.as_ref().map(|made| made.0);
+    let outcomes = outcomes.iter().filter(|outcome| made.is_none_or(|made| made <= outcome.claimed));
+    let outcomes: Vec<&Registration> = outcomes.collect();
     let written = pool.metadata.annotations.as_ref().and_then(|all| all.get(labels::REGISTRATIONS));
-    let head = format!("{generation}.{class_generation}:");
+    let head = format!("{}:", generations(pool));
     let known = status.conditions.iter().find(|known| known.type_ == HEALTHY);
     let mut standing = known
         .filter(|known| known.observed_generation == pool.metadata.generation)
@@ -45,7 +51,7 @@ pub fn noted(pool: &NodePool, outcomes: &[Registration], now: Timestamp) -> Note
         },
     };
     let mut told = None;
-    for outcome in outcomes.iter().filter(|outcome| made.is_none_or(|made| made <= outcome.claimed)) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.stage != StartStage::Initialization) {
         ring.push(if outcome.failure.is_none() { JOINED } else { FAILED });
         let over = ring.chars().count().saturating_sub(KEPT);
         ring = ring.chars().skip(over).collect();
@@ -67,12 +73,28 @@ pub fn noted(pool: &NodePool, outcomes: &[Registration], now: Timestamp) -> Note
             });
         }
     }
+    let mut noted = Noted::default();
     let annotation = format!("{head}{ring}");
-    let conditions = told.map(|told| {
-        let others = status.conditions.iter().filter(|known| known.type_ != HEALTHY);
-        others.cloned().chain([told]).collect()
-    });
-    Noted { annotation: (written != Some(&annotation)).then_some(annotation), conditions }
+    if !ring.is_empty() && written != Some(&annotation) {
+        noted.annotations.insert(labels::REGISTRATIONS, Some(annotation));
+    }
+    let counted = launches::count(pool, &outcomes, now);
+    if let Some(annotation) = counted.annotation {
+        noted.annotations.insert(labels::LAUNCHES, annotation);
+    }
+    noted.warning = counted.warning;
+    let new: Vec<Condition> = told.into_iter().chain(counted.condition).collect();
+    if !new.is_empty() {
+        let is_new = |known: &&Condition| !new.iter().any(|new| new.type_ == known.type_);
+        noted.conditions = Some(status.conditions.iter().filter(is_new).chain(&new).cloned().collect());
+    }
+    noted
+}
+
+/// The generations of the pool and of its class that outcomes are about.
+pub(crate) fn generations(pool: &NodePool) -> String {
+    let class = pool.status.as_ref().and_then(|status| status.node_class_observed_generation);
+    format!("{}.{}", pool.metadata.generation.unwrap_or_default(), class.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -114,20 +136,22 @@ mod tests {
         let failure = || RegistrationFailure { reason: "RegistrationFailed".into(), message: "late".into() };
         let one = |letter| Registration {
             claimed: NOW.parse().unwrap(),
+            stage: StartStage::Registration,
+            image: None,
             failure: (letter == FAILED).then(failure),
         };
         letters.chars().map(one).collect()
     }
 
     fn told(pool: &NodePool, letters: &str) -> (Option<String>, Option<String>) {
-        let noted = noted(pool, &outcomes(letters), NOW.parse().unwrap());
+        let mut noted = noted(pool, &outcomes(letters), NOW.parse().unwrap());
         let healthy = noted.conditions.map(|conditions| {
             assert_eq!(conditions.len(), 2, "the others stay");
             let it = conditions.into_iter().find(|it| it.type_ == HEALTHY).unwrap();
             assert_eq!(it.observed_generation, Some(2));
             format!("{} {}", it.status, it.reason)
         });
-        (noted.annotation, healthy)
+        (noted.annotations.remove(labels::REGISTRATIONS).flatten(), healthy)
     }
 
     #[test]
@@ -155,7 +179,8 @@ mod tests {
 
     #[test]
     fn reg_09_nodes_of_a_pool_that_had_the_same_name_say_nothing() {
-        let old = Registration { claimed: "2026-05-31T23:59:59Z".parse().unwrap(), failure: None };
+        let old =
+            Registration { claimed: "2026-05-31T23:59:59Z".parse().unwrap(), ..outcomes("+").remove(0) };
         let pool = pool(Some("2.7:+"), Some(("Unknown", 2)));
         assert_eq!(noted(&pool, &[old], NOW.parse().unwrap()), Noted::default());
     }

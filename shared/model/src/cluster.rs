@@ -165,9 +165,30 @@ pub struct NodePool {
     /// Hashes of what its NodeClaims are made from, by the version of how each was made.
     #[serde(default)]
     pub hashes: BTreeMap<String, String>,
+    /// Its last nodes have not come to work.
+    #[serde(default)]
+    pub trouble: Option<LaunchTrouble>,
+}
+
+/// Launches of a pool that came to nothing, with no success since.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchTrouble {
+    /// How many, and what became of the last, as a clause.
+    pub cause: String,
+    /// The image of the last.
+    pub image: Option<String>,
+    /// They were too many: until then no node is made, from then on one at a time.
+    pub held_until: Option<Timestamp>,
 }
 
 impl NodePool {
+    /// Why and until when its launches are held, if they are.
+    pub fn hold(&self) -> Option<(&str, Timestamp)> {
+        let trouble = self.trouble.as_ref()?;
+        Some((&trouble.cause, trouble.held_until?))
+    }
+
     /// What every node of the pool satisfies: requirements, labels, pool and class.
     pub fn node_requirements(&self) -> Requirements {
         let mut requirements = self.requirements.clone();

@@ -120,7 +120,8 @@ pub enum Effect {
         /// Until when.
         until: Timestamp,
     },
-    /// Count how registrations of a NodePool's nodes came out; its condition NodeRegistrationHealthy follows.
+    /// Count how a NodePool's nodes came to work or didn't; its conditions NodeRegistrationHealthy and LaunchesAllowed
+    /// follow.
     NoteRegistrations {
         /// The NodePool.
         pool: String,
@@ -181,17 +182,39 @@ pub struct MarkOrder {
     pub since: Timestamp,
 }
 
-/// How the registration of a node came out.
+/// How a node's start came out, or a stage of it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Registration {
     /// When the NodeClaim was made: one that is older than its NodePool was a namesake's.
     pub claimed: Timestamp,
+    /// How far it had come.
+    #[serde(default)]
+    pub stage: StartStage,
+    /// The machine's image, if it had a machine.
+    #[serde(default)]
+    pub image: Option<String>,
     /// Why it failed, if it did.
     pub failure: Option<RegistrationFailure>,
 }
 
-/// Why a node has not registered.
+/// A stage of a node's start: the one that is done, or the one that failed.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartStage {
+    /// There was no machine to be had; what is sold out is kept away from, and an EC2NodeClass that can't be used has a
+    /// condition of its own.
+    Capacity,
+    /// The cloud was asked for a machine.
+    Launch,
+    /// The machine's Node was waited for.
+    #[default]
+    Registration,
+    /// The Node was to become ready for work.
+    Initialization,
+}
+
+/// Why a node has not come to work.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationFailure {

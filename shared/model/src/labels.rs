@@ -54,6 +54,12 @@ pub const LAUNCH_GROUP: &str = "journeyman.dev/launch-group";
 pub const LAUNCH_ATTEMPT: &str = "journeyman.dev/launch-attempt";
 /// Annotation of a pool: how its last registrations came out.
 pub const REGISTRATIONS: &str = "journeyman.dev/registrations";
+/// Annotation of a pool: how many launches have come to nothing since the last success, and what follows.
+pub const LAUNCHES: &str = "journeyman.dev/launches";
+/// Annotation of a pool: after so many failures in a row its launches are held, or `off`.
+pub const LAUNCH_BREAKER: &str = "journeyman.dev/launch-breaker";
+/// Annotation: since when a NodeClaim's Node is counted as one that does not become ready for work.
+pub const OVERDUE: &str = "journeyman.dev/initialization-overdue";
 /// Annotation: the pods that a NodeClaim was planned for, as namespace/name by comma.
 pub const PLANNED_PODS: &str = "journeyman.dev/planned-pods";
 /// Annotation: when the cloud takes the machine away.

@@ -28,15 +28,15 @@ pub mod taint;
 pub use audit::{audit, audit_disruption};
 pub use catalogue::{CapacityType, Catalogue, InstanceType, Offering, Reservation};
 pub use cluster::{
-    Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, Node, NodeClassRef, NodePool,
-    PoolStatus,
+    Budget, BudgetReason, Cluster, ConsolidationPolicy, DaemonSet, Disruption, LaunchTrouble, Node,
+    NodeClassRef, NodePool, PoolStatus,
 };
 pub use disruption::{
     ClassFacts, Command, DisruptionReason, KeepCode, Kept, Mark, NodeFacts, PodDisruptionBudget, PodFacts,
 };
 pub use effect::{
     Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, MarkOrder, NodeChange,
-    NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, readiness,
+    NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, StartStage, readiness,
 };
 pub use hash::Fnv1a;
 pub use interruption::{InterruptionSnapshot, Notice, NoticeKind, machine_id};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::money::MicroUsd;
@@ -19,6 +20,8 @@ pub enum Code {
     /// A pool would do but is not ready.
     #[serde(rename = "nodepool-not-ready")]
     NodePoolNotReady,
+    /// A pool's launches come to nothing and are held.
+    LaunchesHeld,
     /// Labels asked for are not on offer.
     Requirements,
     /// A taint is not tolerated.
@@ -55,9 +58,10 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::NoNodePool,
         Self::NodePoolNotReady,
+        Self::LaunchesHeld,
         Self::Requirements,
         Self::Taints,
         Self::Resources,
@@ -81,6 +85,7 @@ impl Code {
         match self {
             Self::NoNodePool => "no-nodepool",
             Self::NodePoolNotReady => "nodepool-not-ready",
+            Self::LaunchesHeld => "launches-held",
             Self::Requirements => "requirements",
             Self::Taints => "taints",
             Self::Resources => "resources",
@@ -118,6 +123,8 @@ pub enum Reason {
     /// A pool would do but is not ready.
     #[serde(rename = "nodepool-not-ready")]
     NodePoolNotReady { pool: String, because: String },
+    /// A pool's launches come to nothing: none is made until then, and one at a time from then on.
+    LaunchesHeld { pool: String, because: String, until: Timestamp },
     /// Labels asked for are not on offer.
     Requirements {
         pool: String,
@@ -175,6 +182,7 @@ impl Reason {
         match self {
             Self::NoNodePool => Code::NoNodePool,
             Self::NodePoolNotReady { .. } => Code::NodePoolNotReady,
+            Self::LaunchesHeld { .. } => Code::LaunchesHeld,
             Self::Requirements { .. } => Code::Requirements,
             Self::Taints { .. } => Code::Taints,
             Self::Resources { .. } => Code::Resources,
@@ -199,6 +207,11 @@ impl Reason {
         let text = match self {
             Self::NoNodePool => "apply a NodePool with an EC2NodeClass".to_owned(),
             Self::NodePoolNotReady { pool, .. } => format!("make NodePool {pool} ready"),
+            Self::LaunchesHeld { pool, .. } => {
+                format!(
+                    "see to the cause: a change of NodePool {pool} or its EC2NodeClass lets it start anew"
+                )
+            }
             Self::Requirements { similar: Some(similar), key, .. } => {
                 format!("did you mean the label {similar} rather than {key}?")
             }
@@ -281,6 +294,9 @@ impl fmt::Display for Reason {
         match self {
             Self::NoNodePool => f.write_str("there is no NodePool that can add nodes"),
             Self::NodePoolNotReady { pool, because } => write!(f, "NodePool {pool} is not ready: {because}"),
+            Self::LaunchesHeld { pool, because, until } => {
+                write!(f, "NodePool {pool} is held, {because}; from {until} on one node at a time is tried")
+            }
             Self::Requirements { pool, key, wants, has: Some(has), .. } => {
                 write!(f, "asks {key} {wants}, NodePool {pool} has {key} {has}")
             }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use model::{
-    CapacityType, HostPort, InstanceType, MicroUsd, MinValuesPolicy, Node, NodePool, Pod, PodSpec,
-    PoolStatus, Quantity, Requirement, Requirements, Snapshot, TaintEffect, Volume, Weighted, labels,
+    CapacityType, HostPort, InstanceType, LaunchTrouble, MicroUsd, MinValuesPolicy, Node, NodePool, Pod,
+    PodSpec, PoolStatus, Quantity, Requirement, Requirements, Snapshot, TaintEffect, Volume, Weighted,
+    labels,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::build::{
-    ZONES, amounts, bound, daemon, instance_type, node, pod, pool, reserve, snapshot, spread, taint, term,
-    toleration,
+    ZONES, amounts, bound, daemon, instance_type, node, now, pod, pool, reserve, snapshot, spread, taint,
+    term, toleration,
 };
 
 const APPS: [&str; 3] = ["web", "db", "job"];
@@ -86,6 +88,7 @@ type PoolShape = (
     Option<u32>,
     Option<u64>,
     bool,
+    Option<i64>,
 );
 
 fn pools() -> impl Strategy<Value = Vec<NodePool>> {
@@ -98,10 +101,11 @@ fn pools() -> impl Strategy<Value = Vec<NodePool>> {
         prop::option::weighted(0.2, 1_u32..4),
         prop::option::weighted(0.2, 50_000_u64..1_000_000),
         prop::bool::weighted(0.1),
+        prop::option::weighted(0.15, select(vec![-60_i64, 60])),
     );
     vec(shape, 1..=4).prop_map(|shapes| {
         let build = |(index, shape): (usize, PoolShape)| {
-            let (weight, requirements, tainted, team, limits, least, price, broken) = shape;
+            let (weight, requirements, tainted, team, limits, least, price, broken, held) = shape;
             let mut built = pool(&format!("pool-{index}"));
             built.weight = weight;
             for (key, requirement) in requirements {
@@ -128,6 +132,11 @@ fn pools() -> impl Strategy<Value = Vec<NodePool>> {
             if broken {
                 built.status = PoolStatus::NotReady("its class is not ready".into());
             }
+            built.trouble = held.map(|seconds| LaunchTrouble {
+                cause: "for its last launches came to nothing".into(),
+                image: None,
+                held_until: Some(now() + SignedDuration::from_secs(seconds)),
+            });
             built
         };
         shapes.into_iter().enumerate().map(build).collect()

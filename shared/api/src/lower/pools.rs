@@ -15,8 +15,8 @@ use super::draft::effect;
 use super::error::InputFault;
 use super::objects::{Entry, name_of};
 use super::requirement::requirement;
-use crate::crd;
 use crate::read::closest;
+use crate::{crd, launches};
 
 impl Lowering<'_> {
     /// Lowers the pools; each must have its class.
@@ -134,6 +134,7 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         termination_grace_period: template.termination_grace_period.as_deref().and_then(crd::duration),
         disruption: disruption(&spec.disruption),
         hashes: hashes(pool),
+        trouble: launches::trouble(pool),
     })
 }
 

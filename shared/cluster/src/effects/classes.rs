@@ -4,8 +4,8 @@ use api::crd::Kind;
 use api::lower;
 use api::registrations::{self, Noted};
 use http::Method;
-use model::Registration;
-use model::labels::{CLASS_FINALIZER, REGISTRATIONS};
+use model::labels::CLASS_FINALIZER;
+use model::{EventKind, ObjectRef, Registration};
 use serde_json::{Value, json};
 
 use super::{Observed, text};
@@ -58,7 +58,7 @@ impl Cluster {
         self.release(&path(class), uid, CLASS_FINALIZER, &what).await.map(|(observed, _)| observed)
     }
 
-    /// Counts how registrations came out on their pool; if the pool is gone, nobody asks any more.
+    /// Counts how nodes came to work on their pool; if the pool is gone, nobody asks any more.
     pub(super) async fn note_registrations(
         &self,
         pool: &str,
@@ -93,10 +93,15 @@ impl Cluster {
             version = text(&written, "/metadata/resourceVersion").to_owned();
             observed = Observed::Done;
         }
-        if let Some(annotation) = noted.annotation {
-            let metadata = json!({ "annotations": { REGISTRATIONS: annotation } });
+        if !noted.annotations.is_empty() {
+            let metadata = json!({ "annotations": noted.annotations });
             self.set_metadata(Kind::NodePool, pool, &version, &metadata).await?;
             observed = Observed::Done;
+        }
+        if let Some(warning) = noted.warning {
+            let uid = Some(text(present, "/metadata/uid"));
+            let about = ObjectRef::NodePool(pool.to_owned());
+            self.say(&about, uid, EventKind::Warning, "LaunchesHeld", &warning).await;
         }
         Ok(observed)
     }

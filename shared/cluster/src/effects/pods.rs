@@ -63,7 +63,14 @@ impl Cluster {
     }
 
     /// Publishes an event beside an effect. The effect does not depend on it.
-    async fn say(&self, about: &ObjectRef, uid: Option<&str>, kind: EventKind, reason: &str, message: &str) {
+    pub(super) async fn say(
+        &self,
+        about: &ObjectRef,
+        uid: Option<&str>,
+        kind: EventKind,
+        reason: &str,
+        message: &str,
+    ) {
         let _ = self.publish(about, uid, kind, reason, message).await;
     }
 

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ClaimChange, Condition, ConditionStatus, Effect, ObjectName, Registration, UnboundPod};
+use jiff::SignedDuration;
+use model::{
+    ClaimChange, Condition, ConditionStatus, Effect, ObjectName, Registration, RegistrationFailure,
+    StartStage, UnboundPod,
+};
 use serde_json::{Value, json};
 
 use crate::effects::{holds, not_found, outcome};
@@ -67,7 +71,7 @@ async fn registrations_are_counted_on_their_pool() {
     let full = json!({ "journeyman.dev/registrations": "1.0:++++" });
     let effect = || Effect::NoteRegistrations {
         pool: "web".into(),
-        outcomes: vec![Registration { claimed: now(), failure: None }],
+        outcomes: vec![Registration { failure: None, ..failed() }],
     };
     let (get, patch, patch_status) =
         (format!("GET {POOL}"), format!("PATCH {POOL}"), format!("PATCH {POOL}/status"));
@@ -90,6 +94,54 @@ async fn registrations_are_counted_on_their_pool() {
         ("of no pool", effect(), vec![on(&get, 404, not_found())], "Gone"),
     ])
     .await;
+}
+
+fn failed() -> Registration {
+    let failure = RegistrationFailure { reason: "Slow".into(), message: "no Node".into() };
+    Registration { claimed: now(), stage: StartStage::Registration, image: None, failure: Some(failure) }
+}
+
+#[tokio::test]
+async fn launches_that_are_held_are_told_in_condition_annotation_and_event() {
+    let pool = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+        "metadata": { "name": "web", "uid": "u", "generation": 1, "resourceVersion": "5",
+            "annotations": { "journeyman.dev/launch-breaker": "1", "journeyman.dev/registrations": "1.0:--" } },
+        "spec": { "template": { "spec": {
+            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+            "requirements": [],
+        } } },
+        "status": { "conditions": [{ "type": "NodeRegistrationHealthy", "status": "False", "reason": "Slow",
+            "message": "", "lastTransitionTime": NOW, "observedGeneration": 1 }] },
+    });
+    let until = now() + SignedDuration::from_mins(5);
+    let message = format!(
+        "no node is made, for its last launch came to nothing, Slow: no Node; from {until} on one at a time is tried; a \
+        change of the NodePool or its EC2NodeClass lets it start anew"
+    );
+    let mut conditions = pool["status"]["conditions"].clone();
+    conditions
+        .as_array_mut()
+        .unwrap()
+        .push(json!({ "type": "LaunchesAllowed", "status": "False", "reason": "Slow",
+        "message": message, "lastTransitionTime": NOW, "observedGeneration": 1 }));
+    let count = format!(
+        "{{\"of\":\"1.0\",\"failures\":1,\"last\":\"{NOW}\",\"reason\":\"Slow\",\"message\":\"no Node\",\
+        \"held\":{{\"since\":\"{NOW}\",\"tried\":0}}}}"
+    );
+    let annotations = json!({ "journeyman.dev/launches": count, "journeyman.dev/registrations": "1.0:---" });
+    let effect = Effect::NoteRegistrations { pool: "web".into(), outcomes: vec![failed()] };
+    let (get, patch) = (format!("GET {POOL}"), format!("PATCH {POOL}"));
+    let server = Server::expecting([
+        on(&get, 200, pool),
+        on(&format!("{patch}/status"), 200, json!({ "metadata": { "resourceVersion": "6" } }))
+            .with(json!({ "metadata": { "resourceVersion": "5" }, "status": { "conditions": conditions } })),
+        on(&patch, 200, json!({}))
+            .with(json!({ "metadata": { "resourceVersion": "6", "annotations": annotations } })),
+        on("POST /api/v1/namespaces/default/events", 201, json!({})),
+    ]);
+    assert_eq!(outcome(&server.cluster(), &effect).await, "Done");
+    server.done();
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use http::{Method, Request};
 use kube::client::Body;
 use model::{
     ClaimChange, DisruptionReason, Effect, EventKind, MarkOrder, NodeChange, ObjectName, ObjectRef,
-    Registration, RegistrationFailure,
+    Registration, RegistrationFailure, StartStage,
 };
 use serde_json::{Value, json};
 
@@ -165,8 +165,14 @@ fn effects(name: &str, subjects: &BTreeSet<String>) -> Vec<Effect> {
         "NominateNode" => Effect::NominateNode { pod, uid, node },
         "NoteRegistrations" => {
             let failure = RegistrationFailure { reason: "Slow".into(), message: String::new() };
-            let failed = Registration { claimed: now(), failure: Some(failure) };
-            Effect::NoteRegistrations { pool: "web".into(), outcomes: vec![failed; 3] }
+            let failed = Registration {
+                claimed: now(),
+                stage: StartStage::Launch,
+                image: None,
+                failure: Some(failure),
+            };
+            // So many that launches are held, which is told.
+            Effect::NoteRegistrations { pool: "web".into(), outcomes: vec![failed; 5] }
         }
         "PublishEvent" => {
             let about = |subject: &String| match subject.as_str() {

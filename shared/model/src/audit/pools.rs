@@ -29,6 +29,21 @@ pub(super) fn check(view: &View<'_>) -> Vec<String> {
         }
     }
     faults.extend(numbers(view));
+    faults.extend(held(view));
+    faults
+}
+
+/// A pool whose launches come to nothing gets no node before its time, and then one while none is starting.
+fn held(view: &View<'_>) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (name, pool) in &view.pools {
+        let Some((_, until)) = pool.hold() else { continue };
+        let new = view.plan.nodes.iter().filter(|node| node.pool == *name).count();
+        let most = usize::from(until <= view.snapshot.now);
+        if new > most {
+            faults.push(format!("NodePool {name} gets {new} nodes, its launches are held until {until}"));
+        }
+    }
     faults
 }
 

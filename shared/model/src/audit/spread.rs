@@ -252,6 +252,7 @@ fn is_open(pool: &NodePool, tolerations: &[Toleration]) -> bool {
         && !pool.deleting
         && pool.limits.0.is_empty()
         && pool.price_limit.is_none()
+        && pool.hold().is_none()
         && pool.requirements.iter().all(|(_, requirement)| requirement.min_values.is_none())
         && tolerated
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use model::{
-    Code, Effect, MicroUsd, MinValuesPolicy, Phase, PoolStatus, Reason, Requirement, Requirements, Snapshot,
-    Taint, TaintEffect, Toleration, TolerationOperator, Unschedulable, labels,
+    Code, Effect, LaunchTrouble, MicroUsd, MinValuesPolicy, Phase, PoolStatus, Reason, Requirement,
+    Requirements, Snapshot, Taint, TaintEffect, Toleration, TolerationOperator, Unschedulable, labels,
 };
 
 use crate::judge;
@@ -64,6 +65,13 @@ fn every_pod_due_is_placed_or_explained_once() {
     ]);
 }
 
+/// The launches of the first pool are held for so many seconds.
+fn hold(snapshot: &mut Snapshot, seconds: i64) {
+    let until = snapshot.now + SignedDuration::from_secs(seconds);
+    snapshot.cluster.pools[0].trouble =
+        Some(LaunchTrouble { cause: "for".into(), image: None, held_until: Some(until) });
+}
+
 #[test]
 fn pools_and_claims_are_right() {
     #[rustfmt::skip]
@@ -73,6 +81,8 @@ fn pools_and_claims_are_right() {
             snapshot.cluster.pools[0].status = PoolStatus::NotReady("broken".into());
         }),
         ("static", "is for pods, but NodePool pool is static", |snapshot, _| snapshot.cluster.pools[0].replicas = Some(3)),
+        ("held", "gets 2 nodes, its launches are held", |snapshot, _| hold(snapshot, 60)),
+        ("held, and more than one is tried", "gets 2 nodes, its launches are held", |snapshot, _| hold(snapshot, -60)),
         ("deleting", "being deleted", |snapshot, _| snapshot.cluster.pools[0].deleting = true),
         ("no class", "class has no types", |snapshot, _| snapshot.catalogue.types.clear()),
         ("no claim", "new-0 has no NodeClaim", |_, plan| drop(plan.effects.remove(0))),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Claim, ClaimNode, ConditionStatus, Effect, NodeChange, Taint, TaintEffect, labels};
+use jiff::SignedDuration;
+use model::{Claim, ClaimNode, ConditionStatus, Effect, NodeChange, StartStage, Taint, TaintEffect, labels};
 
 use super::registration::untouched;
 use super::view::{View, is_ready};
@@ -18,6 +19,9 @@ const EPHEMERAL: [(&str, TaintEffect); 5] = [
     (labels::UNREGISTERED, TaintEffect::NoExecute),
 ];
 
+/// A Node that takes longer from its joining on counts as one that has failed.
+const LIMIT: SignedDuration = SignedDuration::from_mins(15);
+
 /// Says what the Node still lacks, or that it lacks nothing.
 pub(super) fn tend(view: &View<'_>, work: &mut Work<'_>) {
     let claim = work.claim;
@@ -30,14 +34,30 @@ pub(super) fn tend(view: &View<'_>, work: &mut Work<'_>) {
     };
     if node.labels.get(labels::INITIALIZED).is_some_and(|value| value == "true") {
         work.set_true(INITIALIZED);
+        work.came_out(StartStage::Initialization, None);
         work.look_at_once();
     } else if let Some((reason, message)) = lacks(claim, node) {
+        overdue(work, reason, &message);
         work.set(INITIALIZED, ConditionStatus::Unknown, reason, message);
     } else {
         let labels = BTreeMap::from([(labels::INITIALIZED.to_owned(), "true".to_owned())]);
         work.effect(Effect::ChangeNode(Box::new(NodeChange { labels, ..untouched(node) })));
         work.look_at_once();
     }
+}
+
+/// Counts a Node that has joined long ago and still lacks something, once. It stays: there may be pods on it.
+fn overdue(work: &mut Work<'_>, reason: &str, message: &str) {
+    let claim = work.claim;
+    let Some(joined) = claim.conditions.get(REGISTERED).map(|condition| condition.since) else { return };
+    let end = joined + LIMIT;
+    work.look_at(end);
+    if end > work.now() || claim.annotations.contains_key(labels::OVERDUE) {
+        return;
+    }
+    work.annotate(labels::OVERDUE, &work.now().to_string());
+    work.warn("InitializationOverdue", format!("not ready for work in time: {message}"));
+    work.came_out(StartStage::Initialization, Some((reason, message)));
 }
 
 /// The first thing that a Node lacks.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use model::{
     Avoided, Claim, ClassStatus, ConditionStatus, Effect, Instance, LaunchAnswer, LaunchFailure,
-    LaunchFailureKind, LaunchOrder, Requirements, Resources, Taint, TaintEffect, labels,
+    LaunchFailureKind, LaunchOrder, Requirements, Resources, StartStage, Taint, TaintEffect, labels,
 };
 
 use super::offers::{self, Choice};
@@ -82,7 +82,7 @@ pub(super) fn tend(view: &View<'_>, launches: &Launches<'_>, work: &mut Work<'_>
     match launches.of(work.claim) {
         Some(Fate::Takes(machine)) => adoption::adopt(view, work, machine),
         Some(Fate::Fails { reason, event, message }) => {
-            work.registration(Some((reason, message)));
+            work.came_out(StartStage::Capacity, Some((reason, message)));
             work.delete_saying(reason, event, message.clone());
         }
         Some(Fate::Retries { reason, message, attempt, at_once }) => {

@@ -1,7 +1,7 @@
 //! How long a NodeClaim may take to get a machine, and its machine to join.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Claim, ConditionStatus};
+use model::{Claim, ConditionStatus, StartStage};
 
 use super::work::Work;
 use super::{LAUNCHED, REGISTERED};
@@ -51,6 +51,7 @@ pub(super) fn tend(work: &mut Work<'_>) {
     let launched = work.claim.is(LAUNCHED);
     let cause = work.claim.conditions.get(LAUNCHED).filter(|known| !launched && !known.reason.is_empty());
     let cause = cause.map_or(("RegistrationFailed", why.as_str()), |it| (&it.reason, &it.message));
-    work.registration(Some(cause));
+    let stage = if launched { StartStage::Registration } else { StartStage::Launch };
+    work.came_out(stage, Some(cause));
     work.delete(reason, why.trim_end());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Claim, ClaimNode, ConditionStatus, Effect, NodeChange, Taint, TaintEffect, labels};
+use model::{Claim, ClaimNode, ConditionStatus, Effect, NodeChange, StartStage, Taint, TaintEffect, labels};
 
 use super::REGISTERED;
 use super::view::View;
@@ -36,7 +36,7 @@ fn join(node: &ClaimNode, work: &mut Work<'_>) {
     let change = sync(work.claim, node);
     if change.is_empty() {
         work.set_true(REGISTERED);
-        work.registration(None);
+        work.came_out(StartStage::Registration, None);
         work.change.node = Some(node.name.clone());
         work.look_at_once();
         return;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Care, Claim, ClaimChange, Condition, ConditionStatus, Effect, EventKind, ObjectRef, Registration,
-    RegistrationFailure, readiness,
+    RegistrationFailure, StartStage, readiness,
 };
 
 use super::{INITIALIZED, LAUNCHED, READY, REGISTERED, pace};
@@ -155,13 +155,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Its Node has joined, or never will.
-    pub fn registration(&mut self, failure: Option<(&str, &str)>) {
+    /// A stage of its start is done, or never will be.
+    pub fn came_out(&mut self, stage: StartStage, failure: Option<(&str, &str)>) {
         let failure = failure.map(|(reason, message)| RegistrationFailure {
             reason: reason.to_owned(),
             message: message.to_owned(),
         });
-        self.registration = Some(Registration { claimed: self.claim.created, failure });
+        let (claimed, image) = (self.claim.created, self.claim.image.clone());
+        self.registration = Some(Registration { claimed, stage, image, failure });
     }
 
     /// Whether the NodeClaim was just asked to go.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::claims;
 use super::classes::Class;
 use super::daemons::Burden;
-use super::packing::{Packer, usage};
+use super::packing::{Packer, TRIED, trials, usage};
 use super::place::Placer;
 use super::raise;
 use super::topology::RuleName;
@@ -80,7 +80,12 @@ impl<'a, 'x> Explainer<'a, 'x> {
                 continue;
             }
             let Some(types) = self.snapshot.catalogue.types.get(&pool.node_class.name) else { continue };
-            let (funnel, stopped) = self.funnel(&self.classes[class], pool, types);
+            let (mut funnel, mut stopped) = self.funnel(&self.classes[class], pool, types);
+            // What a batch uses up of it is of no interest where it gives nothing.
+            let used_up = stopped.as_ref().is_none_or(|(stage, _)| *stage > Stage::Capacity);
+            if used_up && trials(self.snapshot, pool) == Some(0) {
+                stopped = held(pool, &mut funnel);
+            }
             funnels.push(funnel);
             if let Some((stage, reason)) = stopped
                 && best.as_ref().is_none_or(|(furthest, _)| *furthest < stage)
@@ -374,6 +379,9 @@ impl<'a, 'x> Explainer<'a, 'x> {
             if least <= allowance.left() {
                 continue;
             }
+            if allowance.resource == TRIED {
+                return held(pool, funnel);
+            }
             step(funnel, &format!("limit {}", allowance.resource), 0);
             let show = |amount| raise::show(&allowance.resource, amount);
             let reason = Reason::Limits {
@@ -546,6 +554,14 @@ impl<'a, 'x> Explainer<'a, 'x> {
             milli_slip,
         }
     }
+}
+
+/// The pool's launches come to nothing, so no more are made for now.
+fn held(pool: &NodePool, funnel: &mut Funnel) -> Option<(Stage, Reason)> {
+    let (because, until) = pool.hold()?;
+    step(funnel, "launches held", 0);
+    let (pool, because) = (pool.name.clone(), because.to_owned());
+    Some((Stage::Limits, Reason::LaunchesHeld { pool, because, until }))
 }
 
 fn offers(instance_type: &InstanceType, key: &str, wanted: &Requirement) -> bool {

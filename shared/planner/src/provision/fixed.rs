@@ -8,7 +8,7 @@ use model::{Effect, MicroUsd, NodeClaimDraft, NodePool, Plan, PlannedNode, PoolS
 
 use super::claims::{self, Chosen};
 use super::mentions;
-use super::packing::{NODES, Packer};
+use super::packing::{NODES, Packer, trials};
 use super::universe::Universe;
 
 /// New nodes with their NodeClaims.
@@ -46,12 +46,13 @@ pub(super) fn plan(snapshot: &Snapshot, plan: &mut Plan) {
     plan.effects.splice(0..0, drafts.into_iter().map(Effect::CreateNodeClaim));
 }
 
-/// How many more nodes the pool's limit lets it have. Those that are going have not gone yet.
+/// How many more nodes the pool's limit lets it have, and a hold of its launches. Those that are going have not gone yet.
 pub(crate) fn room_for_nodes(snapshot: &Snapshot, pool: &NodePool) -> usize {
-    let Some((_, limit)) = pool.limits.iter().find(|(name, _)| *name == NODES) else { return usize::MAX };
+    let trials = trials(snapshot, pool).unwrap_or(usize::MAX);
+    let Some((_, limit)) = pool.limits.iter().find(|(name, _)| *name == NODES) else { return trials };
     let nodes = snapshot.cluster.nodes.iter();
     let there = nodes.filter(|node| node.claim.is_some() && node.pool() == Some(&pool.name)).count();
-    usize::try_from(limit.units()).unwrap_or(0).saturating_sub(there)
+    usize::try_from(limit.units()).unwrap_or(0).saturating_sub(there).min(trials)
 }
 
 /// So many nodes of the pool, each the cheapest it allows; fewer where that is all there is. They are for no pod in

@@ -38,6 +38,8 @@ impl Allowance {
 
 /// The pseudo-resource that counts nodes.
 pub(crate) const NODES: &str = "nodes";
+/// The pseudo-resource that counts nodes of a pool whose launches come to nothing.
+pub(crate) const TRIED: &str = "tried";
 
 pub(crate) struct Packer<'a, 'u> {
     snapshot: &'a Snapshot,
@@ -54,7 +56,7 @@ pub(crate) struct Packer<'a, 'u> {
 /// What a node of `column` takes of a pool's limit.
 pub(crate) fn usage(universe: &Universe, column: usize, resource: &str, fee: MicroUsd) -> i64 {
     match resource {
-        NODES => Quantity::from_units(1).milli(),
+        NODES | TRIED => Quantity::from_units(1).milli(),
         labels::USD_PER_HOUR => i64::try_from(universe.price(column).plus(fee).0).unwrap_or(i64::MAX),
         _ => universe.instance_type(column).capacity.get(resource).milli(),
     }
@@ -70,11 +72,10 @@ impl<'a, 'u> Packer<'a, 'u> {
     }
 
     pub fn new(snapshot: &'a Snapshot, universe: &'u Universe<'a>, classes: &'u [Class<'a>]) -> Self {
-        let limited = snapshot
-            .cluster
-            .pools
-            .iter()
-            .filter(|pool| !pool.limits.0.is_empty() || pool.price_limit.is_some());
+        let limited =
+            snapshot.cluster.pools.iter().filter(|pool| {
+                !pool.limits.0.is_empty() || pool.price_limit.is_some() || pool.hold().is_some()
+            });
         let allowances = limited.map(|pool| (pool.name.as_str(), allowances(snapshot, pool))).collect();
         let mut reservations = BTreeMap::new();
         for column in 0..universe.columns.len() {
@@ -448,7 +449,25 @@ fn allowances(snapshot: &Snapshot, pool: &NodePool) -> Vec<Allowance> {
         let resource = labels::USD_PER_HOUR.to_owned();
         allowances.push(Allowance { resource, limit: amount(limit), used: amount(used) });
     }
+    if let Some(room) = trials(snapshot, pool) {
+        let limit = if room == 0 { 0 } else { Quantity::from_units(1).milli() };
+        allowances.push(Allowance { resource: TRIED.to_owned(), limit, used: 0 });
+    }
     allowances
+}
+
+/// How many more nodes of a pool may be made now if its launches are held; a pool that has no such trouble has no such
+/// number. While one is on its way no other is tried.
+pub(crate) fn trials(snapshot: &Snapshot, pool: &NodePool) -> Option<usize> {
+    let (_, until) = pool.hold()?;
+    let starting = |node: &&Node| {
+        let overdue = node.disruption.annotations.contains_key(labels::OVERDUE);
+        node.claim.is_some()
+            && node.pool() == Some(&pool.name)
+            && !(node.initialized || node.deleting || overdue)
+    };
+    let free = until <= snapshot.now && !snapshot.cluster.nodes.iter().any(|node| starting(&node));
+    Some(usize::from(free))
 }
 
 /// What a node that exists costs; zero if its type or offering is unknown.

@@ -15,6 +15,7 @@ use model::{
 use solver::BitSet;
 
 use super::daemons::{self, Burden};
+use super::packing::trials;
 
 /// Beyond this many combinations of label values a pool is no longer split, and keeps its first ones.
 const MAX_SPLITS: usize = 256;
@@ -117,6 +118,7 @@ pub(crate) fn usable_pools(snapshot: &Snapshot) -> Vec<&NodePool> {
         .pools
         .iter()
         .filter(|pool| pool.status == PoolStatus::Ready && pool.replicas.is_none() && !pool.deleting)
+        .filter(|pool| trials(snapshot, pool) != Some(0))
         .collect();
     pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
     pools

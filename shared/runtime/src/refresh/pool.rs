@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::crd::{Ec2NodeClassStatus, NodePool};
+use api::launches::ALLOWED;
 use api::registrations::HEALTHY;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -64,7 +65,9 @@ pub(super) fn status(
     }
     let mut conditions: Vec<Condition> =
         verdicts.into_iter().map(|verdict| dated(verdict, old, generation, now)).collect();
-    let ours = |known: &&Condition| !conditions.iter().any(|new| new.type_ == known.type_);
+    let ours = |known: &&Condition| {
+        !conditions.iter().any(|new| new.type_ == known.type_) && !(anew && known.type_ == ALLOWED)
+    };
     let others: Vec<Condition> = old.iter().filter(ours).cloned().collect();
     conditions.splice(0..0, others);
     let mut written = json!({ "conditions": conditions });
@@ -140,10 +143,13 @@ mod tests {
                 known.status = "True".to_owned();
             }
         }
+        let held = Verdict::bad(ALLOWED, ConditionStatus::False, "Slow", String::new());
+        fine.status.as_mut().unwrap().conditions.push(dated(held, &[], None, now));
         let healthy = |pool: &NodePool, class_generation| {
             let written = status(pool, &of(class_generation), None, now)?;
             let written: api::crd::NodePoolStatus = serde_json::from_value(written).unwrap();
             assert_eq!(written.node_class_observed_generation, Some(class_generation));
+            assert!(written.conditions.iter().all(|known| known.type_ != ALLOWED), "launches start anew");
             Some(written.conditions.into_iter().find(|known| known.type_ == HEALTHY).unwrap().status)
         };
         assert_eq!(healthy(&fine, 1), None);

@@ -251,6 +251,16 @@ fn reg_08_live_04_pools_learn_how_registrations_came_out() {
     let mut refused = claim("c1");
     let why = condition(ConditionStatus::Unknown, "Unauthorized", ago(900));
     refused.conditions.insert("Launched".into(), why);
+    let unready = |joined: i64, annotations: &[(&str, &str)]| {
+        let mut claim = with_true(Claim { node: Some("n1".into()), ..launched("c1", "1") }, &["Registered"]);
+        claim.conditions.get_mut("Registered").unwrap().since = ago(joined);
+        claim.annotations = map(annotations);
+        let mut node = ClaimNode { ready: ConditionStatus::False, ..node("n1", "1") };
+        node.labels.remove(labels::INITIALIZED);
+        joins(claim, node)
+    };
+    let mut ready = unready(60, &[]);
+    ready.nodes[0].labels.insert(labels::INITIALIZED.into(), "true".into());
     let nobodys = || Claim { pool: None, ..late.clone() };
     for (what, seen, told) in [
         ("joined", joined(), vec!["default: joined"]),
@@ -262,8 +272,45 @@ fn reg_08_live_04_pools_learn_how_registrations_came_out() {
         ),
         ("of no pool", alone(nobodys()), vec![]),
         ("at rest", joins(at_rest("c1", "1"), node("c1", "1")), vec![]),
+        ("initialized", ready, vec!["default: joined"]),
+        ("not initialized yet", unready(899, &[]), vec![]),
+        ("not initialized in time", unready(900, &[]), vec!["default: NodeNotReady"]),
+        ("known to be late", unready(9000, &[(labels::OVERDUE, "x")]), vec![]),
     ] {
         assert_eq!(registrations(&care(&seen)), told, "{what}");
+    }
+}
+
+#[test]
+fn the_stage_of_a_start_is_told() {
+    use model::StartStage::{Capacity, Initialization, Launch, Registration};
+    let stage = |seen: &LifecycleSnapshot| {
+        care(seen).effects.into_iter().find_map(|effect| match effect {
+            Effect::NoteRegistrations { outcomes, .. } => {
+                Some((outcomes[0].stage, outcomes[0].image.clone()))
+            }
+            _ => None,
+        })
+    };
+    let aged = |claim: Claim| snapshot(vec![Claim { created: ago(900), ..claim }]);
+    let mut refused = claim("c1");
+    refused
+        .conditions
+        .insert("Launched".into(), condition(ConditionStatus::Unknown, "Unauthorized", ago(900)));
+    let mut never = aged(Claim { image: Some("ami-1".into()), ..launched("c1", "1") });
+    never.instances = vec![machine("1")];
+    let mut none = snapshot(vec![claim("c1")]);
+    none.types.clear();
+    none.types.insert("class".into(), Default::default());
+    let mut ready = with_true(Claim { node: Some("n1".into()), ..launched("c1", "1") }, &["Registered"]);
+    ready.created = ago(60);
+    for (what, seen, told) in [
+        ("never launched", LifecycleSnapshot { instances_known: false, ..aged(refused) }, (Launch, None)),
+        ("never joined", never, (Registration, Some("ami-1".to_owned()))),
+        ("sold out", none, (Capacity, None)),
+        ("ready", joins(ready, node("n1", "1")), (Initialization, None)),
+    ] {
+        assert_eq!(stage(&seen), Some(told), "{what}");
     }
 }
 
