@@ -103,6 +103,7 @@ fn brute_force(snapshot: &Snapshot, plan: &Plan, spec: &PodSpec) -> Option<Strin
         let taints: Vec<Taint> = pool.taints.iter().filter(keeps_out).cloned().collect();
         let limited = !pool.limits.0.is_empty() || pool.price_limit.is_some();
         if (bound && limited)
+            || pool.hold().is_some()
             || pool.status != PoolStatus::Ready
             || Taint::first_untolerated(&taints, &spec.tolerations).is_some()
         {
