@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::disruption::{ClassFacts, NodeFacts, PodDisruptionBudget};
+use crate::effect::ConditionStatus;
 use crate::labels;
 use crate::money::MicroUsd;
 use crate::pod::{ObjectName, Pod, PodSpec};
@@ -168,6 +169,15 @@ pub struct NodePool {
     /// Its last nodes have not come to work.
     #[serde(default)]
     pub trouble: Option<LaunchTrouble>,
+    /// How long a node with a new image is to do well before others are replaced for it.
+    #[serde(default)]
+    pub canary_soak: Option<SignedDuration>,
+    /// What its condition CanaryHealthy says: status and message.
+    #[serde(default)]
+    pub canary: Option<(ConditionStatus, String)>,
+    /// Its generation.
+    #[serde(default)]
+    pub generation: i64,
 }
 
 /// Launches of a pool that came to nothing, with no success since.

@@ -219,6 +219,8 @@ pub enum KeepCode {
     SpotFlexibility,
     /// It is broken, but so are too many of its pool.
     TooManyUnhealthy,
+    /// What would take over from it has failed where it was tried first.
+    CanaryFailed,
     /// Others that waste more go first.
     Outdone,
     /// The work of one look was used up before it; the next looks at it.
@@ -229,7 +231,7 @@ pub enum KeepCode {
 
 impl KeepCode {
     /// All there are.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Disabled,
         Self::NotInitialized,
         Self::Nominated,
@@ -242,6 +244,7 @@ impl KeepCode {
         Self::NoRoom,
         Self::SpotFlexibility,
         Self::TooManyUnhealthy,
+        Self::CanaryFailed,
         Self::Outdone,
         Self::NotLookedAt,
         Self::Waiting,
@@ -270,6 +273,7 @@ impl KeepCode {
             Self::NoRoom => "no-room",
             Self::SpotFlexibility => "spot-flexibility",
             Self::TooManyUnhealthy => "too-many-unhealthy",
+            Self::CanaryFailed => "canary-failed",
             Self::Outdone => "outdone",
             Self::NotLookedAt => "not-looked-at",
             Self::Waiting => "waiting",

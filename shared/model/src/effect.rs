@@ -128,6 +128,15 @@ pub enum Effect {
         /// In the order of the NodeClaims' names.
         outcomes: Vec<Registration>,
     },
+    /// Write a condition of a NodePool, or take it away.
+    TellNodePool {
+        /// The NodePool.
+        pool: String,
+        /// The condition's type.
+        kind: String,
+        /// What it is to be.
+        condition: Option<Condition>,
+    },
     /// Tell kube-scheduler which node a pending pod was planned for.
     NominateNode {
         /// The pod.

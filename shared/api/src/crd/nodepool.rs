@@ -189,7 +189,7 @@ pub struct NodePoolStatus {
     /// The generation of the node class that registrations were last counted for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_class_observed_generation: Option<i64>,
-    /// Ready, ValidationSucceeded, NodeClassReady, NodeRegistrationHealthy, LaunchesAllowed.
+    /// Ready, ValidationSucceeded, NodeClassReady, NodeRegistrationHealthy, LaunchesAllowed, CanaryHealthy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "fields::conditions")]
     pub conditions: Vec<Condition>,

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::Taint as CoreTaint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use model::labels::{self, USD_PER_HOUR};
 use model::{
-    Budget, BudgetReason, ConsolidationPolicy, Disruption, MicroUsd, NodeClassRef, NodePool, PoolStatus,
-    Quantity, Requirements, Resources, Taint,
+    Budget, BudgetReason, ConditionStatus, ConsolidationPolicy, Disruption, MicroUsd, NodeClassRef, NodePool,
+    PoolStatus, Quantity, Requirements, Resources, Taint,
 };
 
 use super::Lowering;
@@ -104,6 +104,7 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
     let spec = &pool.spec;
     let template = &spec.template.spec;
     let metadata = spec.template.metadata.clone().unwrap_or_default();
+    let annotation = |key: &str| pool.metadata.annotations.as_ref().and_then(|all| all.get(key));
     let mut limits = Resources::new();
     let mut price_limit = None;
     for (resource, amount) in &spec.limits {
@@ -135,6 +136,11 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         disruption: disruption(&spec.disruption),
         hashes: hashes(pool),
         trouble: launches::trouble(pool),
+        canary_soak: annotation(labels::CANARY_SOAK).and_then(|text| crd::duration(text)),
+        canary: pool
+            .condition("CanaryHealthy")
+            .map(|known| (ConditionStatus::from_name(&known.status), known.message.clone())),
+        generation: pool.metadata.generation.unwrap_or_default(),
     })
 }
 

@@ -57,6 +57,9 @@ impl Cluster {
             Effect::EvictPod { pod, uid, node } => self.evict(pod, uid, node).await,
             Effect::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
             Effect::NoteRegistrations { pool, outcomes } => self.note_registrations(pool, outcomes).await,
+            Effect::TellNodePool { pool, kind, condition } => {
+                self.tell_node_pool(pool, kind, condition.as_ref()).await
+            }
             Effect::NominateNode { pod, uid, node } => self.nominate(pod, uid, node).await,
             Effect::PublishEvent { about, kind, reason, message } => {
                 self.publish(about, None, *kind, reason, message).await

@@ -145,6 +145,66 @@ async fn launches_that_are_held_are_told_in_condition_annotation_and_event() {
 }
 
 #[tokio::test]
+async fn a_condition_of_a_pool_comes_changes_and_goes_beside_others() {
+    let other = json!({ "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let told = |status: &str, message: &str, since: &str| {
+        json!({ "type": "CanaryHealthy", "status": status, "reason": "Soaking", "message": message,
+            "lastTransitionTime": since, "observedGeneration": 3 })
+    };
+    let pool = |conditions: &[&Value]| json!({ "metadata": { "name": "web", "resourceVersion": "5" }, "status": { "conditions": conditions } });
+    let body = |conditions: &[&Value]| json!({ "metadata": { "resourceVersion": "5" }, "status": { "conditions": conditions } });
+    let effect = |message: Option<&str>| Effect::TellNodePool {
+        pool: "web".into(),
+        kind: "CanaryHealthy".into(),
+        condition: message.map(|message| Condition {
+            status: ConditionStatus::Unknown,
+            reason: "Soaking".into(),
+            message: message.into(),
+            since: now(),
+            generation: 3,
+        }),
+    };
+    let (get, patch) = (format!("GET {POOL}"), format!("PATCH {POOL}/status"));
+    let early = "2026-05-01T00:00:00Z";
+    let (soaking, later, bad) =
+        (told("Unknown", "a", early), told("Unknown", "b", early), told("False", "a", early));
+    let anew = told("Unknown", "b", NOW);
+    holds(vec![
+        (
+            "the first",
+            effect(Some("b")),
+            vec![on(&get, 200, pool(&[&other])), on(&patch, 200, json!({})).with(body(&[&other, &anew]))],
+            "Done",
+        ),
+        (
+            "the same status keeps its time",
+            effect(Some("b")),
+            vec![
+                on(&get, 200, pool(&[&soaking, &other])),
+                on(&patch, 200, json!({})).with(body(&[&other, &later])),
+            ],
+            "Done",
+        ),
+        (
+            "another status has another",
+            effect(Some("b")),
+            vec![on(&get, 200, pool(&[&bad])), on(&patch, 200, json!({})).with(body(&[&anew]))],
+            "Done",
+        ),
+        (
+            "off",
+            effect(None),
+            vec![on(&get, 200, pool(&[&other, &bad])), on(&patch, 200, json!({})).with(body(&[&other]))],
+            "Done",
+        ),
+        ("as it is", effect(Some("b")), vec![on(&get, 200, pool(&[&later]))], "Already"),
+        ("of no pool", effect(None), vec![on(&get, 404, not_found())], "Gone"),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn pods_without_a_node_are_listed_with_what_they_were_promised() {
     let request = "GET /api/v1/pods?limit=250&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending";
     let promised = pod("b", "2", json!({ "status": { "nominatedNodeName": "n1" } }));

@@ -11,8 +11,8 @@ use cluster::{Cause, ClaimIndex, Cluster, LeaseSpec, Observer};
 use http::{Method, Request};
 use kube::client::Body;
 use model::{
-    ClaimChange, DisruptionReason, Effect, EventKind, MarkOrder, NodeChange, ObjectName, ObjectRef,
-    Registration, RegistrationFailure, StartStage,
+    ClaimChange, Condition, ConditionStatus, DisruptionReason, Effect, EventKind, MarkOrder, NodeChange,
+    ObjectName, ObjectRef, Registration, RegistrationFailure, StartStage,
 };
 use serde_json::{Value, json};
 
@@ -163,6 +163,16 @@ fn effects(name: &str, subjects: &BTreeSet<String>) -> Vec<Effect> {
         "EvictPod" => Effect::EvictPod { pod, uid, node },
         "DeletePod" => Effect::DeletePod { pod, uid, grace_seconds: 1 },
         "NominateNode" => Effect::NominateNode { pod, uid, node },
+        "TellNodePool" => {
+            let condition = Condition {
+                status: ConditionStatus::False,
+                reason: "Slow".into(),
+                message: String::new(),
+                since: now(),
+                generation: 1,
+            };
+            Effect::TellNodePool { pool: "web".into(), kind: "Told".into(), condition: Some(condition) }
+        }
         "NoteRegistrations" => {
             let failure = RegistrationFailure { reason: "Slow".into(), message: String::new() };
             let failed = Registration {

@@ -1,16 +1,22 @@
 //! Nodes that are no longer as their pool and class want them.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use model::{
-    BudgetReason, DisruptionReason, InstanceType, Kept, Node, NodePool, Requirements, Snapshot, labels,
+    BudgetReason, DisruptionReason, InstanceType, KeepCode, Kept, Node, NodePool, Requirements, Snapshot,
+    labels,
 };
 
 use jiff::SignedDuration;
 
-use super::candidate::{Candidate, Scene, Urgency};
+use super::canary::{self, Stand};
+use super::candidate::{Candidate, Scene, Urgency, kept};
 use super::command::Decided;
 use super::fixed;
 use super::renew::renew;
 
+/// So often another node is chosen to try a new image, where one can't go.
+const ATTEMPTS: usize = 4;
 /// The list of types may be behind what was just launched.
 const SETTLED: SignedDuration = SignedDuration::from_hours(1);
 
@@ -32,6 +38,69 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         let node = scene.node(candidate.node);
         (!candidate.pods.is_empty(), node.disruption.drifted.unwrap_or(node.created), node.name.clone())
     });
+    let (decided, kept) = take_turns(scene, &wanted);
+    stay.extend(kept);
+    (decided, stay)
+}
+
+/// Of nodes that have drifted, most urgent first, those that go; where a new image is to be tried first, one of them.
+fn take_turns(scene: &Scene, wanted: &[(Candidate, String)]) -> (Vec<Decided>, Vec<Kept>) {
+    let mut stay = Vec::new();
+    let mut open: BTreeSet<usize> = BTreeSet::new();
+    let mut trials: BTreeMap<(&str, &str), VecDeque<usize>> = BTreeMap::new();
+    let mut stands: BTreeMap<(&str, &str), Stand> = BTreeMap::new();
+    for (place, (candidate, why)) in wanted.iter().enumerate() {
+        let node = scene.node(candidate.node);
+        let pool = scene.pool(node);
+        let Some((pool, image)) = pool.and_then(|pool| Some((pool, next_image(scene.snapshot, node, pool)?)))
+        else {
+            open.insert(place);
+            continue;
+        };
+        let of = (pool.name.as_str(), image);
+        match stands.entry(of).or_insert_with(|| canary::stand(scene.snapshot, pool, image)) {
+            Stand::Free => drop(open.insert(place)),
+            Stand::First => trials.entry(of).or_default().push_back(place),
+            Stand::Tried(how) => stay.push(kept(node, KeepCode::Waiting, format!("{why}; {how}"))),
+            Stand::Failed(_, how) => {
+                stay.push(kept(node, KeepCode::CanaryFailed, format!("{why}, but {how}")))
+            }
+        }
+    }
+    for attempt in 1.. {
+        let first = trials.values().filter_map(|places| places.front());
+        let going: BTreeSet<usize> = open.iter().chain(first).copied().collect();
+        let (decided, kept_now) = go(scene, going.into_iter().map(|place| wanted[place].clone()).collect());
+        let gone: BTreeSet<usize> = decided.iter().flat_map(|decided| &decided.nodes).copied().collect();
+        let mut again = false;
+        for places in trials.values_mut().filter(|places| places.len() > 1 && attempt < ATTEMPTS) {
+            let Some(first) = places.front().map(|&place| wanted[place].0.node) else { continue };
+            if !gone.contains(&first) {
+                stay.extend(kept_now.iter().find(|kept| kept.node == scene.node(first).name).cloned());
+                places.pop_front();
+                again = true;
+            }
+        }
+        if !again {
+            stay.extend(kept_now);
+            for (&(pool, image), places) in &trials {
+                stay.extend(places.iter().skip(1).map(|&place| {
+                    let (candidate, why) = &wanted[place];
+                    let message = format!(
+                        "{why}; another node of NodePool {pool} goes first, so that {image} is tried"
+                    );
+                    kept(scene.node(candidate.node), KeepCode::Waiting, message)
+                }));
+            }
+            return (decided, stay);
+        }
+    }
+    (Vec::new(), stay)
+}
+
+/// Those of `wanted` that go within budgets, limits and room.
+fn go(scene: &Scene, wanted: Vec<(Candidate, String)>) -> (Vec<Decided>, Vec<Kept>) {
+    let mut stay = Vec::new();
     let mut limits = scene.limits(Some(BudgetReason::Drifted));
     let (fixed, wanted) = wanted.into_iter().partition(|(candidate, _)| scene.is_fixed(candidate));
     let (mut decided, kept) = fixed::renew(scene, fixed, DisruptionReason::Drifted, &mut limits);
@@ -71,12 +140,22 @@ pub(super) fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Optio
     {
         return Some(("NodeClassDrift", format!("node class {} has changed", pool.node_class.name)));
     }
-    let (image, kind) = (node.disruption.image.as_ref()?, known?);
+    let image = node.disruption.image.as_ref()?;
+    let newest = next_image(snapshot, node, pool)?;
+    Some(("AMIDrift", format!("its image is {image}, {newest} would be launched now")))
+}
+
+/// The image that would be launched now in a node's stead, if it is another than its own.
+pub(super) fn next_image<'a>(snapshot: &'a Snapshot, node: &Node, pool: &NodePool) -> Option<&'a str> {
+    let image = node.disruption.image.as_ref()?;
+    let name = node.labels.get(labels::INSTANCE_TYPE)?;
+    let kind = snapshot.catalogue.types.get(&pool.node_class.name)?.iter().find(|kind| kind.name == *name)?;
+    let class = snapshot.cluster.classes.get(&pool.node_class.name)?;
     // They come newest first, so the first that suits the type is the one that would be launched now.
     let mut suitable =
         class.images.iter().filter(|(_, requirements)| kind.requirements.intersects(requirements).is_ok());
     let (newest, _) = suitable.next()?;
-    (newest != image).then(|| ("AMIDrift", format!("its image is {image}, {newest} would be launched now")))
+    (newest != image).then_some(newest)
 }
 
 /// What the pool asks that the node's labels don't have.

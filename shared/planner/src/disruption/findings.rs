@@ -1,4 +1,4 @@
-//! What NodeClaims are told of themselves: that they have drifted, that they may be consolidated, and when a pod last came
+//! What NodeClaims and NodePools are told of themselves: that they have drifted, that they may be consolidated, and when a pod last came
 //! or went. It is decided anew at each look, so nothing here depends on it but what people and programs read, and the time
 //! at which pods left that nobody remembers any more.
 
@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{ClaimChange, Condition, ConditionStatus, Effect, Node, NodePool, Snapshot};
 
 use super::candidate::left_alone;
-use super::drift;
+use super::{canary, drift};
 
 const DRIFTED: &str = "Drifted";
 const CONSOLIDATABLE: &str = "Consolidatable";
@@ -45,7 +45,8 @@ pub(crate) fn findings(snapshot: &Snapshot) -> Vec<Effect> {
     }
     changes.sort_by(|(a, _), (b, _)| a.cmp(b));
     changes.truncate(MOST);
-    changes.into_iter().map(|(_, change)| Effect::ChangeNodeClaim(Box::new(change))).collect()
+    let changes = changes.into_iter().map(|(_, change)| Effect::ChangeNodeClaim(Box::new(change)));
+    changes.chain(canary::findings(snapshot)).collect()
 }
 
 /// Sets a condition, or takes it away, unless it is so already.

@@ -4,6 +4,7 @@
 //! seeing what those before it chose. What earlier runs began is gone on with before all.
 
 mod budgets;
+mod canary;
 pub(crate) mod candidate;
 pub(crate) mod command;
 pub(crate) mod consolidation;

@@ -27,9 +27,9 @@ const BROKEN: [(&str, ConditionStatus, SignedDuration); 7] = [
 const MOST_BROKEN: usize = 20;
 
 /// What makes a node a broken one, and until when that is borne with.
-struct Fault {
-    condition: &'static str,
-    status: ConditionStatus,
+pub(super) struct Fault {
+    pub condition: &'static str,
+    pub status: ConditionStatus,
     borne_until: Timestamp,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn hurry(scene: &Scene, effects: &mut Vec<Effect>) {
 }
 
 /// Of what is wrong with a node, what has to be borne with for the shortest time from now; none if nothing is.
-fn fault(node: &Node) -> Option<Fault> {
+pub(super) fn fault(node: &Node) -> Option<Fault> {
     let faults = BROKEN.iter().filter_map(|&(condition, status, patience)| {
         let (found, since) = node.disruption.conditions.get(condition)?;
         // Since when is not always written; then it has just begun.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimNode, ConditionStatus, Effect, EventKind, NodeChange, ObjectRef, Taint, TaintEffect, labels,
+    ClaimNode, Condition, ConditionStatus, DisruptionReason, Effect, EventKind, NodeChange, ObjectRef,
+    StartStage, Taint, TaintEffect, labels,
 };
 
 use super::drain::drain;
@@ -19,6 +20,10 @@ const VOLUMES_DETACHED: &str = "VolumesDetached";
 const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 /// A drain takes at least so long: pods that were just bound are to be seen.
 const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
+/// A Node that breaks sooner was never a good one.
+const YOUNG: SignedDuration = SignedDuration::from_hours(24);
+/// Condition: why it is to go.
+const DISRUPTION_REASON: &str = "DisruptionReason";
 /// So many of what is waited for are named.
 const NAMED: usize = 5;
 
@@ -74,7 +79,15 @@ pub(super) fn tend(view: &View<'_>, launches: &Launches<'_>, since: Timestamp, w
         }
         Machine::Ending => work.set_true(INSTANCE_TERMINATING),
         Machine::Unknown => {}
-        Machine::Ended | Machine::Absent if held.is_empty() => release(work),
+        Machine::Ended | Machine::Absent if held.is_empty() => {
+            if was_broken_young(work) {
+                work.came_out(
+                    StartStage::Initialization,
+                    Some(("NodeUnhealthy", "its Node broke within a day")),
+                );
+            }
+            release(work);
+        }
         Machine::Ended | Machine::Absent => {
             work.set_true(INSTANCE_TERMINATING);
             for node in held {
@@ -110,6 +123,13 @@ pub(super) fn tend_orphan(view: &View<'_>, node: &ClaimNode, desk: &mut Desk) {
     } else {
         desk.care.again_nodes.insert(node.name.clone(), again);
     }
+}
+
+/// Whether it went because its Node was broken, soon after it was made: that counts as if it had never come to work.
+fn was_broken_young(work: &Work<'_>) -> bool {
+    let broken = |mark: &Condition| mark.reason == DisruptionReason::Unhealthy.as_str();
+    work.claim.conditions.get(DISRUPTION_REASON).is_some_and(broken)
+        && work.now().duration_since(work.claim.created) < YOUNG
 }
 
 fn release(work: &mut Work<'_>) {

@@ -278,6 +278,7 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ReleaseNodeClass { class, .. } => format!("release class {class}"),
         Effect::NoteRegistrations { pool, .. } => format!("note registrations of {pool}"),
+        Effect::TellNodePool { pool, kind, .. } => format!("tell pool {pool} {kind}"),
         Effect::MarkDisrupted(order) => format!("mark {}", order.claim),
         Effect::UnmarkDisrupted { claim, .. } => format!("unmark {claim}"),
     }

@@ -59,6 +59,28 @@ fn term_01_node_machine_claim_in_this_order() {
 }
 
 #[test]
+fn a_node_that_broke_soon_counts_as_one_that_never_came_to_work() {
+    let gone = |reason: &str, age: i64| {
+        let mut claim = Claim { created: ago(age), image: Some("ami-1".into()), ..going("c1", "1") };
+        claim.conditions.insert("DisruptionReason".into(), condition(ConditionStatus::True, reason, ago(20)));
+        let mut snapshot = snapshot(vec![claim]);
+        snapshot.instances = vec![machine("1")];
+        snapshot.instances[0].state = InstanceState::Terminated;
+        snapshot
+    };
+    let day = 24 * 3600;
+    for (reason, age, told) in [
+        ("Unhealthy", day - 1, &["default: NodeUnhealthy"][..]),
+        ("Unhealthy", day, &[]),
+        ("Drifted", 60, &[]),
+    ] {
+        let care = care(&gone(reason, age));
+        assert_eq!(lines(&care), ["release c1"]);
+        assert_eq!(registrations(&care), told, "{reason} {age}");
+    }
+}
+
+#[test]
 fn term_02_without_machine_or_node_there_is_less_to_do() {
     let asked = |claim: Claim| Claim { deleting: Some(ago(1)), ..claim };
     assert_eq!(lines(&care(&snapshot(vec![asked(claim("c1"))]))), ["release c1"]);

@@ -235,6 +235,7 @@ impl World {
             | Effect::ForgetLaunchTemplates { .. }
             | Effect::ReleaseNodeClass { .. }
             | Effect::NoteRegistrations { .. }
+            | Effect::TellNodePool { .. }
             | Effect::Avoid { .. }
             | Effect::NominateNode { .. }
             | Effect::HintLifecycle { .. }
