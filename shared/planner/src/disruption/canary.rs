@@ -113,8 +113,8 @@ pub(super) fn findings(snapshot: &Snapshot) -> Vec<Effect> {
                 ConditionStatus::False,
                 reason,
                 format!(
-                    "{message}; no more nodes are replaced for it. Another image, a change of the NodePool or its \
-                     EC2NodeClass, or a node that does well with it goes on"
+                    "{message}; no more nodes are replaced for it. Another image, a change of the NodePool or its node \
+                     class, or a node that does well with it goes on"
                 ),
             ),
         });
@@ -194,7 +194,7 @@ mod tests {
         same.cluster.classes.clear();
         let mut unasked = drifting();
         unasked.cluster.pools[0].canary_soak = None;
-        let goes_on = "no more nodes are replaced for it. Another image, a change of the NodePool or its EC2NodeClass, or a \
+        let goes_on = "no more nodes are replaced for it. Another image, a change of the NodePool or its node class, or a \
                        node that does well with it goes on";
         for (what, mut snapshot, expected) in [
             ("nobody has it", drifting(), vec!["Unknown Awaited: no node has ami-2 yet".to_owned()]),
