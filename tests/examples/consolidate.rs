@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::SignedDuration;
 use planner::{PROVISION, Weights, consolidate, decide};
 use tests::clusters::{Half, afresh, apply, half_empty, overfull, price};
 use tests::workloads::Shape;
@@ -49,11 +50,10 @@ fn main() {
         let mut snapshot = half_empty(half, &types);
         let (nodes, before) = (snapshot.cluster.nodes.len(), price(&snapshot));
         let (mut moved, mut rounds, mut seconds, mut first) = (0, 0, 0.0, None);
-        let mut cursor: Option<String> = None;
         let weights = Weights::default();
         while rounds < MOST_ROUNDS {
             let start = Instant::now();
-            let sweep = consolidate(&snapshot, &weights, cursor.as_deref());
+            let sweep = consolidate(&snapshot, &weights);
             let took = start.elapsed().as_secs_f64();
             first.get_or_insert(took);
             seconds += took;
@@ -75,11 +75,11 @@ fn main() {
                     price(&snapshot)
                 );
             }
-            let done = sweep.consolidations.is_empty() && sweep.cursor.is_none();
-            cursor = sweep.cursor;
-            if done {
+            if sweep.consolidations.is_empty() && !sweep.cut_short {
                 break;
             }
+            // What one look has no work left for is that of another minute.
+            snapshot.now += SignedDuration::from_mins(1);
         }
         assert_eq!(overfull(&snapshot), None, "{name}");
         let after = price(&snapshot);

@@ -128,8 +128,8 @@ mod tests {
             let weights = Weights::default();
             let mut rounds = 0;
             loop {
-                let sweep = consolidate(&snapshot, &weights, None);
-                prop_assert_eq!(&sweep.cursor, &None);
+                let sweep = consolidate(&snapshot, &weights);
+                prop_assert!(!sweep.cut_short);
                 prop_assert_eq!(spoken_of(&sweep), names(&snapshot));
                 if sweep.consolidations.is_empty() {
                     break;
@@ -151,8 +151,8 @@ mod tests {
                 rounds += 1;
                 prop_assert!(rounds < MOST_ROUNDS);
             }
-            let again = consolidate(&snapshot, &weights, None);
-            prop_assert_eq!((again.consolidations, again.cursor), (Vec::new(), None));
+            let again = consolidate(&snapshot, &weights);
+            prop_assert_eq!((again.consolidations, again.cut_short), (Vec::new(), false));
         }
 
         /// Each node goes or stays for one reason, whatever methods and rules it meets.
@@ -180,8 +180,8 @@ mod tests {
         #[test]
         fn the_order_of_lists_means_nothing(snapshot in snapshots(), seed in any::<u64>()) {
             let snapshot = at_work(snapshot, 3, "100%");
-            let one = consolidate(&snapshot, &Weights::default(), None);
-            let other = consolidate(&shuffle(snapshot, seed), &Weights::default(), None);
+            let one = consolidate(&snapshot, &Weights::default());
+            let other = consolidate(&shuffle(snapshot, seed), &Weights::default());
             prop_assert_eq!(one, other);
         }
     }

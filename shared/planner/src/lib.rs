@@ -100,7 +100,7 @@ pub fn funnels(snapshot: &Snapshot, pod: &ObjectName) -> Option<Arc<Vec<Funnel>>
     Some(provision::funnels(snapshot, index))
 }
 
-/// Which working nodes to give up so that the same pods cost less. `cursor` is where the last call stopped, if it did.
-pub fn consolidate(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
-    disruption::consolidation::plan(snapshot, weights, cursor)
+/// Which working nodes to give up so that the same pods cost less.
+pub fn consolidate(snapshot: &Snapshot, weights: &Weights) -> Sweep {
+    disruption::consolidation::plan(snapshot, weights)
 }

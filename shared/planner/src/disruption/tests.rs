@@ -1,5 +1,6 @@
 //! What a second look makes of what the first has marked, and in which order things are done.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,6 +11,7 @@ use model::{
 
 use super::{Of, plan};
 use crate::kit::{self, node};
+use crate::{Weights, consolidate};
 
 fn now() -> Timestamp {
     "2026-06-01T12:00:00Z".parse().unwrap()
@@ -166,4 +168,22 @@ fn cons_21_nodes_of_a_pool_without_types_are_passed_over() {
     let kept = decided.kept.iter().find(|kept| kept.node == "n3").unwrap();
     assert_eq!((kept.code, kept.message.as_str()), (KeepCode::Disabled, "what it costs is not known"));
     assert_eq!(snapshot.cluster.pools[1].disruption.policy, ConsolidationPolicy::WhenEmptyOrUnderutilized);
+}
+
+#[test]
+fn in_time_every_node_is_looked_at_however_little_one_look_can_do() {
+    let names: Vec<String> = (100..200).map(|number| format!("n{number}")).collect();
+    let nodes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "small")).collect();
+    let pods: Vec<(&str, &str, i64)> = names.iter().map(|name| (name.as_str(), name.as_str(), 2)).collect();
+    let mut snapshot = cluster(&nodes, &pods);
+    let weights = Weights { work: 20, ..Weights::default() };
+    let mut seen = BTreeSet::new();
+    for _ in 0..60 {
+        let sweep = consolidate(&snapshot, &weights);
+        assert!(sweep.cut_short && sweep.consolidations.is_empty());
+        let looked_at = sweep.kept.into_iter().filter(|kept| kept.code != KeepCode::NotLookedAt);
+        seen.extend(looked_at.map(|kept| kept.node));
+        snapshot.now += SignedDuration::from_mins(1);
+    }
+    assert_eq!(seen.len(), names.len());
 }

@@ -68,18 +68,18 @@ pub struct Consolidation {
 pub struct Sweep {
     /// What is to be done; each is safe by itself.
     pub consolidations: Vec<Consolidation>,
-    /// Where the next call goes on, if the work was not enough to look at everything.
-    pub cursor: Option<String>,
+    /// Whether the work was not enough to look at everything. A look of another minute looks at other nodes.
+    pub cut_short: bool,
     /// Why each node stays that does.
     pub kept: Vec<Kept>,
 }
 
-/// Decides which of the nodes that may go do. `cursor` is where the last call stopped, if it did.
-pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights, cursor: Option<&str>) -> Sweep {
+/// Decides which of the nodes that may go do.
+pub(crate) fn plan(snapshot: &Snapshot, weights: &Weights) -> Sweep {
     let nominated = candidate::nominated(snapshot, &Plan::default());
     let scene = Scene::new(snapshot, &nominated);
     let (candidates, mut kept) = eligible::eligible(&scene);
-    let mut sweep = search::sweep(&scene, candidates, weights, cursor);
+    let mut sweep = search::sweep(&scene, candidates, weights);
     sweep.kept.append(&mut kept);
     sweep.kept.sort();
     sweep
@@ -93,7 +93,7 @@ pub(super) fn commands(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         .iter()
         .map(|candidate| (scene.node(candidate.node).name.as_str(), candidate.clone()))
         .collect();
-    let sweep = search::sweep(scene, candidates, &Weights::default(), None);
+    let sweep = search::sweep(scene, candidates, &Weights::default());
     let command = |consolidation: Consolidation| {
         let own = consolidation.nodes.iter().filter_map(|node| by_name.get(node.as_str()));
         let own: Vec<&Candidate> = own.collect();

@@ -1,8 +1,9 @@
 //! Looks for nodes to take out, as sets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use model::{BudgetReason, Effect, KeepCode, Kept, NodeClaimDraft, Snapshot};
 use solver::BitSet;
 
@@ -47,12 +48,7 @@ struct Worth {
     full: f64,
 }
 
-pub(super) fn sweep(
-    scene: &Scene,
-    mut candidates: Vec<Candidate>,
-    weights: &Weights,
-    cursor: Option<&str>,
-) -> Sweep {
+pub(super) fn sweep(scene: &Scene, mut candidates: Vec<Candidate>, weights: &Weights) -> Sweep {
     if candidates.is_empty() {
         return Sweep::default();
     }
@@ -95,7 +91,7 @@ pub(super) fn sweep(
         spent: 0,
         said: BTreeMap::new(),
     };
-    let mut sweep = search.run(&worths, cursor);
+    let mut sweep = search.run(&worths);
     stay.extend(search.stay(&sweep));
     sweep.kept = stay;
     sweep
@@ -120,8 +116,16 @@ fn closed(snapshot: &Snapshot) -> BitSet {
     closed
 }
 
+/// Where among `count` the looks of one minute begin: those of the minutes to come are spread evenly over all of them.
+fn share(now: Timestamp, count: usize) -> usize {
+    /// Of the golden ratio: its multiples keep the farthest apart.
+    const FRACTION: f64 = 0.618_033_988_749_895;
+    let minute = now.as_second().div_euclid(60) as f64;
+    ((minute * FRACTION).fract().abs() * count as f64) as usize
+}
+
 impl Search<'_, '_> {
-    fn run(&mut self, worths: &[Worth], cursor: Option<&str>) -> Sweep {
+    fn run(&mut self, worths: &[Worth]) -> Sweep {
         let waste = |place: usize| self.candidates[place].price.0 as f64 - worths[place].pods;
         let rate = |place: usize| waste(place) / (1.0 + self.candidates[place].cost);
         let going = self.wasteful(worths);
@@ -133,30 +137,34 @@ impl Search<'_, '_> {
         if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
             return Sweep { consolidations, ..Sweep::default() };
         }
-        self.windows(worths, cursor)
+        self.windows(worths)
     }
 
-    /// Smaller sets, the most wasteful first, with all other nodes to go to.
-    fn windows(&mut self, worths: &[Worth], cursor: Option<&str>) -> Sweep {
+    /// Smaller sets, the most wasteful first, with all other nodes to go to. The last quarter of the work goes to other
+    /// nodes each minute, so that in time all are tried, however many there are.
+    fn windows(&mut self, worths: &[Worth]) -> Sweep {
         let waste = |place: usize| self.candidates[place].price.0 as f64 - worths[place].pods;
         let mut order: Vec<usize> = (0..self.candidates.len()).collect();
         order.sort_by(|&a, &b| waste(b).total_cmp(&waste(a)).then(a.cmp(&b)));
-        let name = |place: usize| &self.snapshot.cluster.nodes[self.candidates[place].node].name;
-        let start =
-            cursor.and_then(|cursor| order.iter().position(|&place| name(place) == cursor)).unwrap_or(0);
         let closed = self.closed.clone();
-        if start == 0 {
-            for size in WINDOWS.into_iter().filter(|size| *size <= order.len()) {
-                let set = self.within_limits(&order[..size]);
-                if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
-                    return Sweep { consolidations, ..Sweep::default() };
-                }
+        for size in WINDOWS.into_iter().filter(|size| *size <= order.len()) {
+            let set = self.within_limits(&order[..size]);
+            if let Some(consolidations) = self.attempt_sparingly(set, &closed) {
+                return Sweep { consolidations, ..Sweep::default() };
             }
         }
-        for &place in &order[start..] {
-            if self.spent > self.weights.work {
-                let cursor = self.snapshot.cluster.nodes[self.candidates[place].node].name.clone();
-                return Sweep { cursor: Some(cursor), ..Sweep::default() };
+        let most = self.weights.work.max(self.spent + self.weights.work / 2);
+        let mut turn = Some(most - self.weights.work / 4);
+        let mut left = VecDeque::from(order);
+        while let Some(place) = left.pop_front() {
+            if self.spent > most {
+                return Sweep { cut_short: true, ..Sweep::default() };
+            }
+            if turn.is_some_and(|turn| self.spent > turn) {
+                turn = None;
+                left.push_front(place);
+                left.rotate_left(share(self.snapshot.now, left.len()));
+                continue;
             }
             let candidate = &self.candidates[place];
             self.spent += 1 + (self.snapshot.cluster.nodes.len() / 100) as u64;
@@ -215,7 +223,10 @@ impl Search<'_, '_> {
         let going: BTreeSet<&str> =
             sweep.consolidations.iter().flat_map(|one| &one.nodes).map(String::as_str).collect();
         let (code, otherwise) = if going.is_empty() {
-            (KeepCode::NotLookedAt, "there are more nodes than one look can try; the next begins with it")
+            (
+                KeepCode::NotLookedAt,
+                "there are more nodes than one look can try; each of the next tries others",
+            )
         } else {
             (KeepCode::Outdone, "others that waste more go first, then it is looked at again")
         };
