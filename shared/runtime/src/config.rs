@@ -46,8 +46,6 @@ pub struct Batching {
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ClusterConfig {
-    /// The role to take on, for a cluster in another account.
-    pub role_arn: Option<String>,
     /// A kubeconfig in place of EKS's own access, for a local run.
     pub kubeconfig: Option<PathBuf>,
     /// `Respect` or `Ignore`.
