@@ -3,8 +3,8 @@
 import statistics
 import time
 
-from bench import deployment, node_class, node_pool, until
-from test_provision import SPOT, SWIFT, all_run
+from bench import condition, deployment, node_class, node_pool, until
+from test_provision import SPOT, SWIFT, all_run, claims
 
 ROUNDS = 12
 
@@ -38,3 +38,53 @@ def test_cost_of_looking_at_a_cluster_at_rest(bench, journeyman):
     print(f"EC2, SSM, IAM, Pricing: {len(bench.calls()) - calls} calls in a minute")
     writes = [r for requests in made.values() for r in requests if r["verb"] not in ("get", "list", "watch")]
     assert {r["resource"] for r in writes} <= {"leases"}
+
+
+NODES = 50
+#: A node each for 50 pods, of which a tenth may go at once.
+ROLLING = {
+    "requirements": [("node.kubernetes.io/instance-type", "In", "m5.large"), ("karpenter.sh/capacity-type", "In", "on-demand")],
+    "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never", "budgets": [{"nodes": "10%"}]},
+}
+
+
+def test_drift_of_fifty_nodes(bench, journeyman):
+    roll(bench, {}, {"metadata": {"labels": {"generation": "second"}}})
+
+
+def test_expiry_of_fifty_nodes(bench, journeyman):
+    roll(bench, {"expireAfter": "5m"}, None)
+
+
+def roll(bench, template, change):
+    """Replaces all nodes of a pool, for a change of its template or by their age, and counts those under way."""
+    bench.kube.apply(node_class(), node_pool(template=template, **ROLLING), deployment("web", NODES, cpu="1200m"))
+    until(lambda: all_run(bench, NODES) and len(ready(bench)) == NODES, 300, explain=bench.kube.summary)
+    old = {claim["metadata"]["uid"] for claim in claims(bench)}
+    began = time.time()
+    if change:
+        bench.kube.patch("NodePool", "default", {"spec": {"template": change}})
+    most, fewest = 0, NODES
+
+    def all_replaced():
+        nonlocal most, fewest
+        there = claims(bench)
+        doomed = {node["metadata"]["name"] for node in bench.kube.list("Node") if is_doomed(node)}
+        doomed |= {claim["status"].get("nodeName") for claim in there if "deletionTimestamp" in claim["metadata"]}
+        most = max(most, len(doomed))
+        running = [pod for pod in bench.kube.pods("Running") if "deletionTimestamp" not in pod["metadata"]]
+        fewest = min(fewest, len(running))
+        return not old & {claim["metadata"]["uid"] for claim in there}
+
+    until(all_replaced, 2400, every=1, explain=bench.kube.summary)
+    took = time.time() - began
+    print(f"\n{NODES} nodes replaced in {took:.0f} s; at most {most} under way at once, at least {fewest} pods ran")
+    assert most <= NODES // 10
+
+
+def ready(bench):
+    return [claim for claim in claims(bench) if condition(claim, "Ready") == "True"]
+
+
+def is_doomed(node):
+    return any(taint["key"] == "karpenter.sh/disrupted" for taint in node["spec"].get("taints", []))
