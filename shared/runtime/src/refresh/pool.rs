@@ -66,9 +66,9 @@ pub(super) fn status(
     let mut conditions: Vec<Condition> =
         verdicts.into_iter().map(|verdict| dated(verdict, old, generation, now)).collect();
     let ours = |known: &&Condition| {
-        !conditions.iter().any(|new| new.type_ == known.type_) && !(anew && known.type_ == ALLOWED)
+        conditions.iter().any(|new| new.type_ == known.type_) || (anew && known.type_ == ALLOWED)
     };
-    let others: Vec<Condition> = old.iter().filter(ours).cloned().collect();
+    let others: Vec<Condition> = old.iter().filter(|known| !ours(known)).cloned().collect();
     conditions.splice(0..0, others);
     let mut written = json!({ "conditions": conditions });
     if let Some(class_generation) = class_generation {
