@@ -42,7 +42,7 @@ pub(crate) use trial::{Bin, Denied, Ground, Moves, Terms};
 use universe::{Mentions, Universe};
 pub(crate) use value::Values;
 
-/// More attempts than this to keep neighbours' rules when pods are refused, and the plan stays as it is.
+/// After so many attempts pods that are refused get no further chance, and whoever was placed by them is placed anew.
 const MAX_ATTEMPTS: usize = 32;
 
 /// Pods without a place, why, and what each rule left of each pool's types.
@@ -97,11 +97,12 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
         }
         let mut tried = Plan::default();
         let refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
+        let patient = attempt < MAX_ATTEMPTS;
         let mut again = false;
         let mut out = BTreeSet::new();
         for left in refused.iter().filter(|left| left.counted) {
             again = true;
-            match &left.retry {
+            match left.retry.as_ref().filter(|_| patient) {
                 Some(Retry::Variant(variant)) => {
                     left.pods.iter().for_each(|&pod| relaxed.entry(pod).or_default().variant = *variant);
                 }
@@ -111,10 +112,10 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
                 None => out.extend(left.pods.iter().copied()),
             }
         }
-        let last = !again || attempt == MAX_ATTEMPTS;
-        let settled = refused.into_iter().filter(|left| last || (left.counted && left.retry.is_none()));
+        let settled = |left: &Refused| !again || (left.counted && (left.retry.is_none() || !patient));
+        let settled = refused.into_iter().filter(settled);
         failures.extend(settled.map(|left| (left.pods, left.reason, left.funnels)));
-        if last {
+        if !again {
             return (tried, failures);
         }
         batch.retain(|pod| !out.contains(pod));
