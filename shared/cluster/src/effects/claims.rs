@@ -1,7 +1,5 @@
 //! NodeClaims: written, changed, asked to go, let go.
 
-use std::collections::BTreeSet;
-
 use api::crd::Kind;
 use api::lower;
 use http::Method;
@@ -10,15 +8,13 @@ use model::labels::FINALIZER;
 use model::{ClaimChange, NodeClaimDraft};
 use serde_json::{Map, Value, json};
 
-use super::{Observed, accepted, changed, conditions, missing, text, texts};
+use super::{Observed, accepted, anew, conditions, metadata_changes, missing, text, texts};
 use crate::client::{Ask, Cluster, JSON, MERGE, Written};
 use crate::error::Refused;
 use crate::kinds::Served;
 
 /// For how long a pool's uid is taken to be known.
 const POOL_UID: SignedDuration = SignedDuration::from_secs(10);
-/// How often a change that depends on what is there is made anew when somebody else wrote in between.
-const ATTEMPTS: usize = 3;
 
 pub(super) fn path(claim: &str) -> String {
     format!("{}/{claim}", Served::crd(Kind::NodeClaim).path)
@@ -113,26 +109,22 @@ impl Cluster {
     /// Writes what has become of a NodeClaim: its metadata first, then its status.
     pub(super) async fn change_claim(&self, change: &ClaimChange) -> Result<Observed, Refused> {
         let what = format!("changing NodeClaim {}", change.claim);
-        let mut refused = None;
-        for _ in 0..ATTEMPTS {
+        let once = async || {
             let Some(present) = self.object(&path(&change.claim), &what).await? else {
-                return Err(Refused::NotFound { what });
+                return Err(Refused::NotFound { what: what.clone() });
             };
             let version = text(&present, "/metadata/resourceVersion");
-            if change.version.as_deref().is_some_and(|read| read != version) {
-                let message = format!(
-                    "it was read at version {}, and is at {version}",
-                    change.version.as_deref().unwrap_or_default()
-                );
-                return Err(Refused::Conflict { what, message });
+            if let Some(read) = change.version.as_deref().filter(|read| *read != version) {
+                let message = format!("it was read at version {read}, and is at {version}");
+                return Err(Refused::Conflict { what: what.clone(), message });
             }
-            match self.change_present_claim(change, present, &what).await {
-                // Bound to no version: what is to be set is still to be set.
-                Err(Refused::Conflict { message, .. }) if change.version.is_none() => refused = Some(message),
-                other => return other,
-            }
+            self.change_present_claim(change, present, &what).await
+        };
+        match change.version {
+            Some(_) => once().await,
+            // Bound to no version: what is to be set is still to be set.
+            None => anew(&what, once).await,
         }
-        Err(Refused::Conflict { what, message: refused.unwrap_or_default() })
     }
 
     async fn change_present_claim(
@@ -176,8 +168,7 @@ impl Cluster {
         finalizer: &str,
         what: &str,
     ) -> Result<(Observed, Option<Value>), Refused> {
-        let mut refused = String::new();
-        for _ in 0..ATTEMPTS {
+        anew(what, async || {
             let Some(present) = self.object(path, what).await? else { return Ok((Observed::Gone, None)) };
             if text(&present, "/metadata/uid") != uid {
                 return Ok((Observed::Gone, None));
@@ -196,14 +187,13 @@ impl Cluster {
                     // The last finalizer of an object that is going: it is gone.
                     let going = written.pointer("/metadata/deletionTimestamp").is_some();
                     let gone = going && finalizers.is_empty();
-                    return Ok((Observed::Done, (!gone).then_some(written)));
+                    Ok((Observed::Done, (!gone).then_some(written)))
                 }
-                Err(Refused::NotFound { .. }) => return Ok((Observed::Gone, None)),
-                Err(Refused::Conflict { message, .. }) => refused = message,
-                Err(refused) => return Err(refused),
+                Err(Refused::NotFound { .. }) => Ok((Observed::Gone, None)),
+                Err(refused) => Err(refused),
             }
-        }
-        Err(Refused::Conflict { what: what.to_owned(), message: refused })
+        })
+        .await
     }
 }
 
@@ -229,16 +219,7 @@ fn same_intent(present: &Value, wanted: &Value) -> bool {
 
 /// What of the metadata is to change; the list of finalizers is bound to the version it was read at.
 fn metadata_patch(change: &ClaimChange, present: &Value) -> Option<Value> {
-    let mut metadata = Map::new();
-    for (field, wanted, off) in [
-        ("labels", &change.labels, &change.labels_off),
-        ("annotations", &change.annotations, &BTreeSet::new()),
-    ] {
-        let changed = changed(present, &format!("/metadata/{field}"), wanted, off);
-        if !changed.is_empty() {
-            metadata.insert(field.to_owned(), json!(changed));
-        }
-    }
+    let mut metadata = metadata_changes(present, &change.labels, &change.labels_off, &change.annotations);
     let mut finalizers = texts(present, "/metadata/finalizers");
     let holds = !change.finalizer || finalizers.iter().any(|finalizer| finalizer == FINALIZER);
     if !holds {

@@ -8,14 +8,10 @@ use model::labels::CLASS_FINALIZER;
 use model::{Condition, EventKind, ObjectRef, Registration};
 use serde_json::{Value, json};
 
-use super::claims::seconds;
-use super::{Observed, text};
+use super::{Observed, anew, conditions, text};
 use crate::client::{Cluster, MERGE};
 use crate::error::Refused;
 use crate::kinds::Served;
-
-/// How often a count is made anew when somebody else wrote in between.
-const ATTEMPTS: usize = 3;
 
 fn path(class: &str) -> String {
     format!("{}/{class}", Served::crd(Kind::Ec2NodeClass).path)
@@ -67,18 +63,14 @@ impl Cluster {
     ) -> Result<Observed, Refused> {
         let what = format!("counting registrations of NodePool {pool}");
         let path = format!("{}/{pool}", Served::crd(Kind::NodePool).path);
-        let mut refused = String::new();
-        for _ in 0..ATTEMPTS {
+        anew(&what, async || {
             let Some(present) = self.object(&path, &what).await? else { return Ok(Observed::Gone) };
             let read = lower::read_stored(&present)
                 .map_err(|message| Refused::Invalid { what: what.clone(), message })?;
             let noted = registrations::noted(&read, outcomes, self.now());
-            match self.write_noted(pool, &present, noted).await {
-                Err(Refused::Conflict { message, .. }) => refused = message,
-                other => return other,
-            }
-        }
-        Err(Refused::Conflict { what, message: refused })
+            self.write_noted(pool, &present, noted).await
+        })
+        .await
     }
 
     /// Writes a condition of a pool, or takes it away; all others stay.
@@ -90,34 +82,18 @@ impl Cluster {
     ) -> Result<Observed, Refused> {
         let what = format!("writing the condition {kind} of NodePool {pool}");
         let path = format!("{}/{pool}", Served::crd(Kind::NodePool).path);
-        let mut refused = String::new();
-        for _ in 0..ATTEMPTS {
+        anew(&what, async || {
             let Some(present) = self.object(&path, &what).await? else { return Ok(Observed::Gone) };
-            let known =
-                present.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-            let old = known.iter().find(|known| text(known, "/type") == kind);
-            let new = condition.map(|condition| {
-                let status = condition.status.as_str();
-                // The time moves only with the status.
-                let since = old.filter(|old| text(old, "/status") == status);
-                let since = since.map(|old| text(old, "/lastTransitionTime").to_owned());
-                json!({ "type": kind, "status": status, "reason": condition.reason, "message": condition.message,
-                    "lastTransitionTime": since.unwrap_or_else(|| seconds(condition.since)),
-                    "observedGeneration": condition.generation })
-            });
-            if old == new.as_ref() {
+            let Some(conditions) = conditions::with(kind, condition, &present) else {
                 return Ok(Observed::Already);
-            }
-            let others = known.iter().filter(|known| text(known, "/type") != kind).cloned();
-            let conditions: Vec<Value> = others.chain(new).collect();
+            };
             let version = text(&present, "/metadata/resourceVersion");
             match self.set_status(Kind::NodePool, pool, version, &json!({ "conditions": conditions })).await {
-                Err(Refused::Conflict { message, .. }) => refused = message,
-                Err(Refused::NotFound { .. }) => return Ok(Observed::Gone),
-                other => return other,
+                Err(Refused::NotFound { .. }) => Ok(Observed::Gone),
+                other => other,
             }
-        }
-        Err(Refused::Conflict { what, message: refused })
+        })
+        .await
     }
 
     async fn write_noted(&self, pool: &str, present: &Value, noted: Noted) -> Result<Observed, Refused> {

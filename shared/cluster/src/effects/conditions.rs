@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::{ClaimChange, ConditionStatus, readiness};
+use model::{ClaimChange, Condition, ConditionStatus, readiness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::claims::seconds;
+use super::text;
 
 /// What `Ready` sums up.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
@@ -24,6 +25,36 @@ struct Written {
     last_transition_time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     observed_generation: Option<i64>,
+}
+
+impl Written {
+    fn new(kind: &str, wanted: &Condition, known: Option<&Self>) -> Self {
+        let status = wanted.status.as_str();
+        let since = known.filter(|known| known.status == status);
+        let since = since.map_or_else(|| seconds(wanted.since), |known| known.last_transition_time.clone());
+        Self {
+            r#type: kind.to_owned(),
+            status: status.to_owned(),
+            reason: wanted.reason.clone(),
+            message: wanted.message.clone(),
+            last_transition_time: since,
+            observed_generation: Some(wanted.generation),
+        }
+    }
+}
+
+/// All conditions of an object with one written, or taken away, if that changes them. The others stay as they are.
+pub(super) fn with(kind: &str, wanted: Option<&Condition>, present: &Value) -> Option<Vec<Value>> {
+    let all = present.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_it = |known: &Value| text(known, "/type") == kind;
+    let old = all.iter().find(|known| is_it(known));
+    let known = old.and_then(|old| serde_json::from_value(old.clone()).ok());
+    let new = wanted.map(|wanted| Written::new(kind, wanted, known.as_ref()));
+    let new = new.and_then(|new| serde_json::to_value(new).ok());
+    if old == new.as_ref() {
+        return None;
+    }
+    Some(all.into_iter().filter(|known| !is_it(known)).chain(new).collect())
 }
 
 /// All conditions of a NodeClaim with the changes made, if any are.
@@ -53,17 +84,7 @@ pub(super) fn changed(change: &ClaimChange, present: &Value) -> Option<Value> {
         });
     }
     for (kind, wanted) in &change.conditions {
-        let status = wanted.status.as_str();
-        let since = all.get(kind).filter(|known| known.status == status);
-        let since = since.map_or_else(|| seconds(wanted.since), |known| known.last_transition_time.clone());
-        let written = Written {
-            r#type: kind.clone(),
-            status: status.to_owned(),
-            reason: wanted.reason.clone(),
-            message: wanted.message.clone(),
-            last_transition_time: since,
-            observed_generation: Some(wanted.generation),
-        };
+        let written = Written::new(kind, wanted, all.get(kind));
         all.insert(kind.clone(), written);
     }
     if present.pointer("/metadata/deletionTimestamp").is_some() {

@@ -72,6 +72,18 @@ impl Subject {
 }
 
 impl Cluster {
+    /// Publishes an event beside an effect. The effect does not depend on it.
+    pub(super) async fn say(
+        &self,
+        about: &ObjectRef,
+        uid: Option<&str>,
+        kind: EventKind,
+        reason: &str,
+        message: &str,
+    ) {
+        let _ = self.publish(about, uid, kind, reason, message).await;
+    }
+
     /// Says something about an object, unless the same was said of it just now.
     pub(super) async fn publish(
         &self,

@@ -7,13 +7,11 @@ use serde_json::{Value, json};
 
 use super::claims::{path as claim_path, seconds};
 use super::nodes::path as node_path;
-use super::{Observed, text};
+use super::{Observed, anew, text};
 use crate::client::{Cluster, MERGE, STRATEGIC, Written};
 use crate::error::Refused;
 
 const CONDITION: &str = "DisruptionReason";
-/// How often a change is made anew when somebody else wrote in between.
-const ATTEMPTS: usize = 3;
 
 impl Cluster {
     /// Taints the Node, then writes to the NodeClaim why and for what it goes. One that is going already is left alone.
@@ -107,8 +105,7 @@ impl Cluster {
     }
 
     async fn set_taint(&self, node: &str, wanted: bool, what: &str) -> Result<Observed, Refused> {
-        let mut refused = String::new();
-        for _ in 0..ATTEMPTS {
+        anew(what, async || {
             let Some(present) = self.object(&node_path(node), what).await? else { return Ok(Observed::Gone) };
             let taints = present.pointer("/spec/taints").and_then(Value::as_array).cloned();
             let mut taints = taints.unwrap_or_default();
@@ -126,14 +123,13 @@ impl Cluster {
             match self.write(Method::PATCH, &node_path(node), STRATEGIC, &body, what).await {
                 Ok(written) => {
                     self.note(&Written::Node(written));
-                    return Ok(Observed::Done);
+                    Ok(Observed::Done)
                 }
-                Err(Refused::NotFound { .. }) => return Ok(Observed::Gone),
-                Err(Refused::Conflict { message, .. }) => refused = message,
-                Err(refused) => return Err(refused),
+                Err(Refused::NotFound { .. }) => Ok(Observed::Gone),
+                Err(refused) => Err(refused),
             }
-        }
-        Err(Refused::Conflict { what: what.to_owned(), message: refused })
+        })
+        .await
     }
 }
 

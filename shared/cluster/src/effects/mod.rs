@@ -13,10 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use model::Effect;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::client::{Answer, Ask, Cluster};
 use crate::error::{ClusterError, Refused};
+
+/// How often a change is made anew when somebody else wrote in between.
+const ATTEMPTS: usize = 3;
 
 /// What has become of an effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -163,15 +166,36 @@ fn missing(object: &Value, pointer: &str, wanted: &BTreeMap<String, String>) -> 
     wanted.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// What of an object's labels or annotations is to change; in a merge, null takes one away.
-fn changed(
+/// What of an object's metadata is to change of its labels and annotations; in a merge, null takes one away.
+fn metadata_changes(
     object: &Value,
-    pointer: &str,
-    wanted: &BTreeMap<String, String>,
-    off: &BTreeSet<String>,
-) -> BTreeMap<String, Option<String>> {
-    let missing = missing(object, pointer, wanted).into_iter().map(|(key, value)| (key, Some(value)));
-    let has = object.pointer(pointer).and_then(Value::as_object);
-    let present = off.iter().filter(|key| has.is_some_and(|has| has.contains_key(*key)));
-    missing.chain(present.map(|key| (key.clone(), None))).collect()
+    labels: &BTreeMap<String, String>,
+    labels_off: &BTreeSet<String>,
+    annotations: &BTreeMap<String, String>,
+) -> Map<String, Value> {
+    let none = BTreeSet::new();
+    let mut metadata = Map::new();
+    for (field, wanted, off) in [("labels", labels, labels_off), ("annotations", annotations, &none)] {
+        let pointer = format!("/metadata/{field}");
+        let set = missing(object, &pointer, wanted).into_iter().map(|(key, value)| (key, value.into()));
+        let has = object.pointer(&pointer).and_then(Value::as_object);
+        let present = off.iter().filter(|key| has.is_some_and(|has| has.contains_key(*key)));
+        let changed: Map<String, Value> = set.chain(present.map(|key| (key.clone(), Value::Null))).collect();
+        if !changed.is_empty() {
+            metadata.insert(field.to_owned(), Value::Object(changed));
+        }
+    }
+    metadata
+}
+
+/// Makes a change anew, from reading on, while somebody else writes in between.
+async fn anew<T>(what: &str, mut once: impl AsyncFnMut() -> Result<T, Refused>) -> Result<T, Refused> {
+    let mut refused = String::new();
+    for _ in 0..ATTEMPTS {
+        match once().await {
+            Err(Refused::Conflict { message, .. }) => refused = message,
+            other => return other,
+        }
+    }
+    Err(Refused::Conflict { what: what.to_owned(), message: refused })
 }

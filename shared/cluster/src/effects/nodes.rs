@@ -1,7 +1,5 @@
 //! Nodes: tainted and labelled, asked to go, let go.
 
-use std::collections::BTreeSet;
-
 use api::lower;
 use http::Method;
 use model::labels::FINALIZER;
@@ -9,7 +7,7 @@ use model::{NodeChange, Taint};
 use serde_json::{Map, Value, json};
 
 use super::claims::delete_options;
-use super::{Observed, changed, text, texts};
+use super::{Observed, metadata_changes, text, texts};
 use crate::client::{Cluster, JSON, STRATEGIC, Written};
 use crate::error::Refused;
 
@@ -64,16 +62,7 @@ impl Cluster {
 
 /// What is to change, if anything is. Finalizers and owners are merged with those that are there.
 fn patch(change: &NodeChange, present: &Value) -> Option<Value> {
-    let mut metadata = Map::new();
-    for (field, wanted, off) in [
-        ("labels", &change.labels, &change.labels_off),
-        ("annotations", &change.annotations, &BTreeSet::new()),
-    ] {
-        let changed = changed(present, &format!("/metadata/{field}"), wanted, off);
-        if !changed.is_empty() {
-            metadata.insert(field.to_owned(), json!(changed));
-        }
-    }
+    let mut metadata = metadata_changes(present, &change.labels, &change.labels_off, &change.annotations);
     let held = texts(present, "/metadata/finalizers").iter().any(|finalizer| finalizer == FINALIZER);
     if change.finalizer && !held {
         metadata.insert("finalizers".to_owned(), json!([FINALIZER]));

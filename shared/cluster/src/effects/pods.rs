@@ -62,18 +62,6 @@ impl Cluster {
         Ok(observed)
     }
 
-    /// Publishes an event beside an effect. The effect does not depend on it.
-    pub(super) async fn say(
-        &self,
-        about: &ObjectRef,
-        uid: Option<&str>,
-        kind: EventKind,
-        reason: &str,
-        message: &str,
-    ) {
-        let _ = self.publish(about, uid, kind, reason, message).await;
-    }
-
     /// Tells kube-scheduler where a pod was planned to go.
     pub(super) async fn nominate(
         &self,
