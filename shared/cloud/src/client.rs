@@ -115,6 +115,32 @@ impl CredentialSource {
     }
 }
 
+/// Asks for ids together, and where EC2 refuses that because it doesn't know one of them, for each alone. Gives the
+/// answers, and the ids that it doesn't know.
+pub(crate) async fn each_known<T>(
+    ids: &[String],
+    ask: impl AsyncFn(&[String]) -> Result<T, CloudError>,
+) -> Result<(Vec<T>, Vec<String>), CloudError> {
+    let (mut answers, mut unknown) = (Vec::new(), Vec::new());
+    let mut sort = |outcome: Result<T, CloudError>, some: &[String]| {
+        match outcome {
+            Ok(answer) => answers.push(answer),
+            Err(error) if error.is_not_found() => unknown.extend_from_slice(some),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    };
+    match ask(ids).await {
+        Err(error) if error.is_not_found() && ids.len() > 1 => {
+            for id in ids.chunks(1) {
+                sort(ask(id).await, id)?;
+            }
+        }
+        outcome => sort(outcome, ids)?,
+    }
+    Ok((answers, unknown))
+}
+
 /// What the SDK says went wrong with `operation`.
 pub(crate) fn failed<E>(operation: &'static str) -> impl Fn(SdkError<E>) -> CloudError
 where

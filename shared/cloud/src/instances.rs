@@ -10,7 +10,7 @@ use aws_sdk_ec2::types::{
 use jiff::Timestamp;
 use model::{CapacityType, Instance, InstanceState, labels};
 
-use crate::client::failed;
+use crate::client::{each_known, failed};
 use crate::filters::{VALUES_A_FILTER, filter};
 use crate::launch::CLUSTER_NAME;
 use crate::messages::{CODES, InstanceStatus, ScheduledEvent, StatusCheck, StatusDetail};
@@ -128,20 +128,10 @@ impl Cloud {
     pub async fn terminate(&self, ids: &[String]) -> Result<Ended, CloudError> {
         let mut ended = Ended::default();
         for some in ids.chunks(ENDED_A_CALL) {
-            match self.terminate_together(some).await {
-                Ok(ids) => ended.ending.extend(ids),
-                // EC2 ends none of them if it doesn't know one of them.
-                Err(error) if error.is_not_found() => {
-                    for id in some {
-                        match self.terminate_together(std::slice::from_ref(id)).await {
-                            Ok(ids) => ended.ending.extend(ids),
-                            Err(error) if error.is_not_found() => drop(ended.gone.insert(id.clone())),
-                            Err(error) => return Err(error),
-                        }
-                    }
-                }
-                Err(error) => return Err(error),
-            }
+            let ask = async |ids: &[String]| self.terminate_together(ids).await;
+            let (ending, gone) = each_known(some, ask).await?;
+            ended.ending.extend(ending.into_iter().flatten());
+            ended.gone.extend(gone);
         }
         Ok(ended)
     }

@@ -9,7 +9,7 @@ use catalog::class::PlacementGroup;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::client::failed;
+use crate::client::{each_known, failed};
 use crate::filters::{filter, tag_filters};
 use crate::{Cloud, CloudError};
 
@@ -32,20 +32,8 @@ impl Cloud {
         let ids: Vec<String> = terms.iter().filter_map(|term| term.id.clone()).collect();
         let mut found = BTreeMap::new();
         if !ids.is_empty() {
-            match self.describe_reservations(&ids, Vec::new(), now, &mut found).await {
-                // EC2 tells of none of them if it doesn't know one of them.
-                Err(error) if error.is_not_found() && ids.len() > 1 => {
-                    for id in &ids {
-                        let alone = std::slice::from_ref(id);
-                        match self.describe_reservations(alone, Vec::new(), now, &mut found).await {
-                            Err(error) if !error.is_not_found() => return Err(error),
-                            _ => {}
-                        }
-                    }
-                }
-                Err(error) if !error.is_not_found() => return Err(error),
-                _ => {}
-            }
+            let ask = async |ids: &[String]| self.describe_reservations(ids, Vec::new(), now).await;
+            found.extend(each_known(&ids, ask).await?.0.into_iter().flatten());
         }
         for term in terms.iter().filter(|term| term.id.is_none()) {
             let mut filters = tag_filters(&term.tags);
@@ -57,7 +45,7 @@ impl Cloud {
                 };
                 filter("instance-match-criteria", [criteria])
             }));
-            self.describe_reservations(&[], filters, now, &mut found).await?;
+            found.extend(self.describe_reservations(&[], filters, now).await?);
         }
         Ok(found.into_values().collect())
     }
@@ -67,8 +55,7 @@ impl Cloud {
         ids: &[String],
         mut filters: Vec<Filter>,
         now: Timestamp,
-        found: &mut BTreeMap<String, HeldReservation>,
-    ) -> Result<(), CloudError> {
+    ) -> Result<BTreeMap<String, HeldReservation>, CloudError> {
         filters.push(filter("state", [CapacityReservationState::Active.as_str()]));
         let request = self.ec2.describe_capacity_reservations().set_filters(Some(filters));
         // Whoever asks by ids may not say how many a page is to have.
@@ -76,13 +63,14 @@ impl Cloud {
             [] => request.max_results(1000),
             ids => request.set_capacity_reservation_ids(Some(ids.to_vec())),
         };
+        let mut found = BTreeMap::new();
         let mut pages = request.into_paginator().send();
         while let Some(page) = pages.next().await {
             let page = page.map_err(failed("DescribeCapacityReservations"))?;
             let held = page.capacity_reservations().iter().filter_map(|reservation| held(reservation, now));
             found.extend(held.map(|held| (held.reservation.id.clone(), held)));
         }
-        Ok(())
+        Ok(found)
     }
 
     /// The placement group that a class names; none if there is none, or it is not ready.
