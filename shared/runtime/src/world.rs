@@ -53,6 +53,20 @@ pub(crate) struct Site {
     pub(crate) asked: Option<Instant>,
 }
 
+impl Site {
+    pub(crate) fn new(cluster: Cluster, eks: EksFacts) -> Self {
+        Self {
+            observer: Observer::new(&cluster),
+            index: ClaimIndex::new(&cluster),
+            cluster,
+            classes: BTreeMap::new(),
+            avoided: Vec::new(),
+            eks,
+            asked: None,
+        }
+    }
+}
+
 /// An EC2NodeClass with what can be bought for it.
 pub(crate) struct Launchable {
     pub(crate) class: Ec2NodeClass,
@@ -128,16 +142,7 @@ impl World {
                 tokens: aws::tokens(&self.cloud, name)?,
             },
         };
-        let cluster = Cluster::connect(access).await?;
-        Ok(Site {
-            observer: Observer::new(&cluster),
-            index: ClaimIndex::new(&cluster),
-            cluster,
-            classes: BTreeMap::new(),
-            avoided: Vec::new(),
-            eks,
-            asked: None,
-        })
+        Ok(Site::new(Cluster::connect(access).await?, eks))
     }
 
     /// Has the statuses of EC2NodeClasses and NodePools written, for some are missing or of an older generation. A

@@ -73,7 +73,6 @@ fn text(value: &impl Serialize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Condition, ConditionStatus};
     use serde_json::json;
 
     use super::*;
@@ -100,6 +99,11 @@ mod tests {
     }
 
     fn claim(launched: Option<&str>) -> Claim {
+        let status = launched.map(|since| {
+            let condition = json!({"type": "Launched", "status": "True", "reason": "Launched", "message": "",
+                "lastTransitionTime": since, "observedGeneration": 1});
+            json!({"providerID": "aws:///us-east-1a/i-1", "conditions": [condition]})
+        });
         let written = json!({
             "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
             "metadata": {"name": "a", "labels": {labels::RESERVATION_ID: "cr-1"}},
@@ -107,20 +111,9 @@ mod tests {
                 "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
                 "requirements": [],
             },
+            "status": status.unwrap_or(json!({})),
         });
-        let mut claim = api::lower::claim(&serde_json::from_value(written).unwrap()).unwrap();
-        if let Some(since) = launched {
-            let condition = Condition {
-                status: ConditionStatus::True,
-                reason: "Launched".into(),
-                message: String::new(),
-                since: since.parse().unwrap(),
-                generation: 1,
-            };
-            claim.provider_id = Some("aws:///us-east-1a/i-1".into());
-            claim.conditions.insert("Launched".into(), condition);
-        }
-        claim
+        api::lower::claim(&serde_json::from_value(written).unwrap()).unwrap()
     }
 
     #[test]

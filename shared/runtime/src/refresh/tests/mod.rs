@@ -16,7 +16,7 @@ use bytes::Bytes;
 use cloud::Cloud;
 use cloud::eks::EksFacts;
 use cloud::user_data::EksCluster;
-use cluster::{Cause, ClaimIndex, Observer};
+use cluster::Cause;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use kube::client::Body;
@@ -175,15 +175,7 @@ fn refreshed(class: Value, conflicts: bool) -> Refreshed {
             },
             kubernetes: "1.35".into(),
         };
-        let site = Site {
-            observer: Observer::new(&cluster),
-            index: ClaimIndex::new(&cluster),
-            cluster,
-            classes: BTreeMap::new(),
-            avoided: Vec::new(),
-            eks,
-            asked: None,
-        };
+        let site = Site::new(cluster, eks);
         let environment = |name: &str| match name {
             "AWS_REGION" => Some("us-east-1".to_owned()),
             "JOURNEYMAN_CLUSTERS" => Some("prod".to_owned()),
