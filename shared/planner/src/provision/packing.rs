@@ -55,11 +55,25 @@ pub(crate) struct Packer<'a, 'u> {
 
 /// What a node of `column` takes of a pool's limit.
 pub(crate) fn usage(universe: &Universe, column: usize, resource: &str, fee: MicroUsd) -> i64 {
+    let capacity = &universe.instance_type(column).capacity;
+    taken(resource, || universe.price(column).plus(fee), || capacity.get(resource))
+}
+
+/// What a node takes of a limit: itself, its price with its fee, or its capacity of that resource.
+pub(super) fn taken(
+    resource: &str,
+    price: impl FnOnce() -> MicroUsd,
+    capacity: impl FnOnce() -> Quantity,
+) -> i64 {
     match resource {
         NODES | TRIED => Quantity::from_units(1).milli(),
-        labels::USD_PER_HOUR => i64::try_from(universe.price(column).plus(fee).0).unwrap_or(i64::MAX),
-        _ => universe.instance_type(column).capacity.get(resource).milli(),
+        labels::USD_PER_HOUR => money(price()),
+        _ => capacity().milli(),
     }
+}
+
+fn money(price: MicroUsd) -> i64 {
+    i64::try_from(price.0).unwrap_or(i64::MAX)
 }
 
 impl<'a, 'u> Packer<'a, 'u> {
@@ -428,32 +442,32 @@ fn tier_kinds(universe: &Universe, columns: &[usize]) -> Vec<usize> {
     kinds
 }
 
+/// The pool's limits with what its nodes take of them, and a hold of its launches.
 fn allowances(snapshot: &Snapshot, pool: &NodePool) -> Vec<Allowance> {
-    let own =
-        || snapshot.cluster.nodes.iter().filter(|node| !node.deleting && node.pool() == Some(&pool.name));
-    let mut allowances: Vec<Allowance> = pool
-        .limits
-        .iter()
-        .map(|(resource, limit)| {
-            let used = own().map(|node| {
-                if resource == NODES { Quantity::from_units(1) } else { node.capacity.get(resource) }
-            });
-            let used = used.fold(Quantity::ZERO, Quantity::plus).milli();
-            Allowance { resource: resource.to_owned(), limit: limit.milli(), used }
-        })
-        .collect();
-    if let Some(limit) = pool.price_limit {
-        let fee = snapshot.settings.fee_per_node;
-        let used: MicroUsd = own().map(|node| node_price(snapshot, pool, node).plus(fee)).sum();
-        let amount = |price: MicroUsd| i64::try_from(price.0).unwrap_or(i64::MAX);
-        let resource = labels::USD_PER_HOUR.to_owned();
-        allowances.push(Allowance { resource, limit: amount(limit), used: amount(used) });
-    }
+    let mut allowances = limits(snapshot, pool);
     if let Some(room) = trials(snapshot, pool) {
         let limit = if room == 0 { 0 } else { Quantity::from_units(1).milli() };
         allowances.push(Allowance { resource: TRIED.to_owned(), limit, used: 0 });
     }
     allowances
+}
+
+/// The pool's limits with what its nodes take of them.
+pub(super) fn limits(snapshot: &Snapshot, pool: &NodePool) -> Vec<Allowance> {
+    let own =
+        || snapshot.cluster.nodes.iter().filter(|node| !node.deleting && node.pool() == Some(&pool.name));
+    let fee = snapshot.settings.fee_per_node;
+    let priced = pool.price_limit.map(|limit| (labels::USD_PER_HOUR, money(limit)));
+    let limits = pool.limits.iter().map(|(resource, limit)| (resource, limit.milli())).chain(priced);
+    let allowance = |(resource, limit): (&str, i64)| {
+        let of_node = |node: &Node| {
+            let price = || node_price(snapshot, pool, node).plus(fee);
+            taken(resource, price, || node.capacity.get(resource))
+        };
+        let used = own().map(of_node).fold(0, i64::saturating_add);
+        Allowance { resource: resource.to_owned(), limit, used }
+    };
+    limits.map(allowance).collect()
 }
 
 /// How many more nodes of a pool may be made now if its launches are held; a pool that has no such trouble has no such
@@ -462,9 +476,7 @@ pub(crate) fn trials(snapshot: &Snapshot, pool: &NodePool) -> Option<usize> {
     let (_, until) = pool.hold()?;
     let starting = |node: &&Node| {
         let overdue = node.disruption.annotations.contains_key(labels::OVERDUE);
-        node.claim.is_some()
-            && node.pool() == Some(&pool.name)
-            && !(node.initialized || node.deleting || overdue)
+        node.is_of(pool) && !(node.initialized || node.deleting || overdue)
     };
     let free = until <= snapshot.now && !snapshot.cluster.nodes.iter().any(|node| starting(&node));
     Some(usize::from(free))

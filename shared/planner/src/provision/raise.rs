@@ -4,11 +4,12 @@
 //! So the advice is tried: the batch is planned again under higher limits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 use std::sync::Arc;
 
 use model::{InstanceType, MicroUsd, NodePool, Offer, Plan, PlannedNode, Quantity, Reason, Snapshot, labels};
 
-use super::packing::{NODES, node_price};
+use super::packing::{self, taken};
 use super::{Failure, settle};
 
 /// Plans that look for the least raise of one pool, at most.
@@ -85,6 +86,8 @@ struct Search<'s> {
     pool: &'s NodePool,
     /// What it has now.
     own: Amounts,
+    /// What its nodes take of it.
+    there: Amounts,
     /// What some pod is short of, by itself.
     least: &'s Amounts,
     /// The pods that the limits keep out.
@@ -101,20 +104,16 @@ impl<'s> Search<'s> {
         let held = failures.iter().filter(|(_, reason, _)| by_limits(reason));
         let held = held.flat_map(|(pods, ..)| pods.iter().copied()).collect();
         let refused = failures.iter().flat_map(|(pods, ..)| pods.iter().copied()).collect();
-        let mut own: Amounts =
-            pool.limits.iter().map(|(resource, limit)| (resource.to_owned(), limit.milli())).collect();
-        if let Some(limit) = pool.price_limit {
-            own.insert(labels::USD_PER_HOUR.to_owned(), i64::try_from(limit.0).unwrap_or(i64::MAX));
-        }
+        let limits = packing::limits(snapshot, pool);
+        let own = limits.iter().map(|limit| (limit.resource.clone(), limit.limit)).collect();
+        let there = limits.into_iter().map(|limit| (limit.resource, limit.used)).collect();
         let tries = (MAX_PODS_TRIED / super::batch(snapshot).len().max(1)).clamp(1, MAX_TRIES);
-        Self { snapshot, pool, own, least, held, refused, tries }
+        Self { snapshot, pool, own, there, least, held, refused, tries }
     }
 
     /// How much to add to which limits; none if not even a pool without limits would help a pod.
     fn run(mut self) -> Option<Amounts> {
         let (unlimited, hopeless) = self.plan(&Amounts::new());
-        let widest = self.used(&unlimited, |node| &node.options);
-        let unlimited = self.used(&unlimited, |node| std::slice::from_ref(&node.offer));
         self.held.retain(|pod| !hopeless.contains(pod));
         if self.held.is_empty() {
             return None;
@@ -123,15 +122,10 @@ impl<'s> Search<'s> {
         // Limits that are in nobody's way stay, if it goes without.
         let mut kept = self.own.clone();
         kept.retain(|name, _| !self.least.contains_key(name));
-        let used = if kept.is_empty() { None } else { self.attempt(&kept) };
-        let used = used.as_ref().unwrap_or(&unlimited);
-        let most = |used: &Amounts| {
-            let larger = |(name, limit): (&String, &i64)| {
-                (name.clone(), (*limit).max(used.get(name).copied().unwrap_or(0)))
-            };
-            self.own.iter().map(larger).collect::<Amounts>()
-        };
-        let mut enough = self.grow(most(used), &most(&widest));
+        let without = if kept.is_empty() { None } else { self.attempt(&kept) };
+        let first = self.holding(without.as_ref().unwrap_or(&unlimited), |node| slice::from_ref(&node.offer));
+        let widest = self.holding(&unlimited, |node| &node.options);
+        let mut enough = self.grow(first, &widest);
         for (name, limit) in self.own.clone() {
             if enough[&name] > limit {
                 let found =
@@ -198,12 +192,12 @@ impl<'s> Search<'s> {
         found
     }
 
-    /// What the pool's nodes take if it has these limits and no others; none if that doesn't help every pod that can be
-    /// helped, or harms another.
-    fn attempt(&mut self, limits: &Amounts) -> Option<Amounts> {
+    /// The plan if the pool has these limits and no others; none if that doesn't help every pod that can be helped, or
+    /// harms another.
+    fn attempt(&mut self, limits: &Amounts) -> Option<Plan> {
         let (plan, refused) = self.plan(limits);
         let helps = refused.iter().all(|pod| self.refused.contains(pod) && !self.held.contains(pod));
-        helps.then(|| self.used(&plan, |node| std::slice::from_ref(&node.offer)))
+        helps.then_some(plan)
     }
 
     /// Under these limits and no others: the plan, and the pods without a place.
@@ -224,42 +218,23 @@ impl<'s> Search<'s> {
         (plan, failures.into_iter().flat_map(|(pods, ..)| pods).collect())
     }
 
-    /// What the pool's nodes take, if of each planned one the largest of these offers is launched.
-    fn used<'p>(&self, plan: &'p Plan, launched: impl Fn(&'p PlannedNode) -> &'p [Offer]) -> Amounts {
+    /// Limits that hold what there is and is planned, none below what it is now, if of each planned node the largest of
+    /// these offers is launched.
+    fn holding<'p>(&self, plan: &'p Plan, launched: impl Fn(&'p PlannedNode) -> &'p [Offer]) -> Amounts {
         let types = self.snapshot.catalogue.types.get(&self.pool.node_class.name);
         let types = types.into_iter().flat_map(|types| types.iter());
         let types: BTreeMap<&str, &InstanceType> = types.map(|kind| (kind.name.as_str(), kind)).collect();
-        let used_of = |name: &String| {
-            let planned = plan.nodes.iter().filter(|node| node.pool == self.pool.name);
-            let planned = planned.map(|node| {
-                let amounts = launched(node).iter().map(|offer| self.of_offer(name, offer, &types));
-                amounts.max().unwrap_or(0)
-            });
-            (name.clone(), self.own_nodes(name).chain(planned).fold(0, i64::saturating_add))
-        };
-        self.own.keys().map(used_of).collect()
-    }
-
-    fn of_offer(&self, name: &str, offer: &Offer, types: &BTreeMap<&str, &InstanceType>) -> i64 {
-        match name {
-            NODES => Quantity::from_units(1).milli(),
-            labels::USD_PER_HOUR => money(offer.price.plus(self.snapshot.settings.fee_per_node)),
-            _ => types.get(offer.instance_type.as_str()).map_or(0, |kind| kind.capacity.get(name).milli()),
-        }
-    }
-
-    fn own_nodes(&self, name: &str) -> impl Iterator<Item = i64> {
         let fee = self.snapshot.settings.fee_per_node;
-        let nodes = self.snapshot.cluster.nodes.iter();
-        let own = nodes.filter(|node| !node.deleting && node.pool() == Some(&self.pool.name));
-        own.map(move |node| match name {
-            NODES => Quantity::from_units(1).milli(),
-            labels::USD_PER_HOUR => money(node_price(self.snapshot, self.pool, node).plus(fee)),
-            _ => node.capacity.get(name).milli(),
-        })
+        let limit = |(name, &limit): (&String, &i64)| {
+            let of_offer = |offer: &Offer| {
+                let kind = types.get(offer.instance_type.as_str());
+                let capacity = || kind.map_or(Quantity::ZERO, |kind| kind.capacity.get(name));
+                taken(name, || offer.price.plus(fee), capacity)
+            };
+            let planned = plan.nodes.iter().filter(|node| node.pool == self.pool.name);
+            let planned = planned.map(|node| launched(node).iter().map(of_offer).max().unwrap_or(0));
+            (name.clone(), planned.fold(self.there[name], i64::saturating_add).max(limit))
+        };
+        self.own.iter().map(limit).collect()
     }
-}
-
-fn money(price: MicroUsd) -> i64 {
-    i64::try_from(price.0).unwrap_or(i64::MAX)
 }
