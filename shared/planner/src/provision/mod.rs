@@ -96,13 +96,15 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
             return (Plan::default(), failures);
         }
         let mut tried = Plan::default();
-        let refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
-        let patient = attempt < MAX_ATTEMPTS;
+        let mut refused = attempt_to_place(snapshot, &batch, &in_batch, &relaxed, &mut tried);
+        if attempt >= MAX_ATTEMPTS {
+            refused.iter_mut().for_each(|left| left.retry = None);
+        }
         let mut again = false;
         let mut out = BTreeSet::new();
         for left in refused.iter().filter(|left| left.counted) {
             again = true;
-            match left.retry.as_ref().filter(|_| patient) {
+            match &left.retry {
                 Some(Retry::Variant(variant)) => {
                     left.pods.iter().for_each(|&pod| relaxed.entry(pod).or_default().variant = *variant);
                 }
@@ -112,8 +114,7 @@ fn settle(snapshot: &Snapshot) -> (Plan, Vec<Failure>) {
                 None => out.extend(left.pods.iter().copied()),
             }
         }
-        let settled = |left: &Refused| !again || (left.counted && (left.retry.is_none() || !patient));
-        let settled = refused.into_iter().filter(settled);
+        let settled = refused.into_iter().filter(|left| !again || (left.counted && left.retry.is_none()));
         failures.extend(settled.map(|left| (left.pods, left.reason, left.funnels)));
         if !again {
             return (tried, failures);

@@ -156,15 +156,13 @@ impl Search<'_, '_> {
         let most = self.weights.work.max(self.spent + self.weights.work / 2);
         let mut turn = Some(most - self.weights.work / 4);
         let mut left = VecDeque::from(order);
-        while let Some(place) = left.pop_front() {
+        loop {
+            if turn.take_if(|turn| self.spent > *turn).is_some() {
+                left.rotate_left(share(self.snapshot.now, left.len()));
+            }
+            let Some(place) = left.pop_front() else { break };
             if self.spent > most {
                 return Sweep { cut_short: true, ..Sweep::default() };
-            }
-            if turn.is_some_and(|turn| self.spent > turn) {
-                turn = None;
-                left.push_front(place);
-                left.rotate_left(share(self.snapshot.now, left.len()));
-                continue;
             }
             let candidate = &self.candidates[place];
             self.spent += 1 + (self.snapshot.cluster.nodes.len() / 100) as u64;
