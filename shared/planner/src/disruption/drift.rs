@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{
-    BudgetReason, DisruptionReason, InstanceType, KeepCode, Kept, Node, NodePool, Requirements, Snapshot,
-    labels,
+    BudgetReason, ClassFacts, DisruptionReason, InstanceType, KeepCode, Kept, Node, NodePool, Requirements,
+    Snapshot, labels,
 };
 
 use jiff::SignedDuration;
@@ -140,8 +140,8 @@ pub(super) fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Optio
     {
         return Some(("NodeClassDrift", format!("node class {} has changed", pool.node_class.name)));
     }
-    let image = node.disruption.image.as_ref()?;
-    let newest = next_image(snapshot, node, pool)?;
+    let (image, kind) = (node.disruption.image.as_ref()?, known?);
+    let newest = newer(class, kind, image)?;
     Some(("AMIDrift", format!("its image is {image}, {newest} would be launched now")))
 }
 
@@ -150,7 +150,10 @@ pub(super) fn next_image<'a>(snapshot: &'a Snapshot, node: &Node, pool: &NodePoo
     let image = node.disruption.image.as_ref()?;
     let name = node.labels.get(labels::INSTANCE_TYPE)?;
     let kind = snapshot.catalogue.types.get(&pool.node_class.name)?.iter().find(|kind| kind.name == *name)?;
-    let class = snapshot.cluster.classes.get(&pool.node_class.name)?;
+    newer(snapshot.cluster.classes.get(&pool.node_class.name)?, kind, image)
+}
+
+fn newer<'a>(class: &'a ClassFacts, kind: &InstanceType, image: &str) -> Option<&'a str> {
     // They come newest first, so the first that suits the type is the one that would be launched now.
     let mut suitable =
         class.images.iter().filter(|(_, requirements)| kind.requirements.intersects(requirements).is_ok());
