@@ -26,7 +26,7 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(1);
 const LONGEST_MESSAGE: usize = 300;
 
 /// What the annotation says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Count {
     /// The generations it is about.
@@ -133,18 +133,10 @@ pub(crate) fn count(pool: &NodePool, outcomes: &[&Registration], now: Timestamp)
             (StartStage::Initialization, None) => count = None,
             (StartStage::Capacity, _) | (_, None) => {}
             (_, Some(failure)) => {
-                let fresh = || Count {
-                    of: generations(pool),
-                    failures: 0,
-                    last: now,
-                    reason: String::new(),
-                    message: String::new(),
-                    image: None,
-                    held: None,
-                };
                 let known = count
                     .take()
                     .filter(|known| known.held.is_some() || now.duration_since(known.last) <= APART);
+                let fresh = || Count { of: generations(pool), ..Count::default() };
                 let mut known = known.unwrap_or_else(fresh);
                 known.failed(outcome, failure, most(pool), now);
                 count = Some(known);

@@ -85,8 +85,8 @@ pub fn noted(pool: &NodePool, outcomes: &[Registration], now: Timestamp) -> Note
     noted.warning = counted.warning;
     let new: Vec<Condition> = told.into_iter().chain(counted.condition).collect();
     if !new.is_empty() {
-        let is_new = |known: &&Condition| !new.iter().any(|new| new.type_ == known.type_);
-        noted.conditions = Some(status.conditions.iter().filter(is_new).chain(&new).cloned().collect());
+        let stays = |known: &&Condition| !new.iter().any(|new| new.type_ == known.type_);
+        noted.conditions = Some(status.conditions.iter().filter(stays).chain(&new).cloned().collect());
     }
     noted
 }

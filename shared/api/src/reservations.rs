@@ -67,6 +67,11 @@ fn read<T: for<'de> Deserialize<'de>>(class: &Ec2NodeClass, key: &str) -> Option
     serde_json::from_str(class.metadata.annotations.as_ref()?.get(key)?).ok()
 }
 
+/// The reservations in a class's status.
+pub(crate) fn found(class: &Ec2NodeClass) -> &[CapacityReservation] {
+    class.status.as_ref().map(|status| status.capacity_reservations.as_slice()).unwrap_or_default()
+}
+
 /// The state of a reservation; none once it has ended.
 pub fn state(kind: &str, ends: Option<Timestamp>, now: Timestamp) -> Option<&'static str> {
     match ends {
@@ -82,8 +87,7 @@ pub fn is_outdated(class: &Ec2NodeClass, now: Timestamp) -> bool {
     if class.metadata.deletion_timestamp.is_some() {
         return false;
     }
-    let known = class.status.as_ref().map(|status| status.capacity_reservations.as_slice());
-    known.unwrap_or_default().iter().any(|known| {
+    found(class).iter().any(|known| {
         let ends = known.end_time.as_ref().map(|ends| ends.0);
         state(&known.reservation_type, ends, now) != Some(known.state.as_str())
     })
@@ -91,12 +95,11 @@ pub fn is_outdated(class: &Ec2NodeClass, now: Timestamp) -> bool {
 
 /// The blocks among a class's reservations that are about to end, by id: EC2 takes their machines back.
 pub fn expiring(class: &Ec2NodeClass, now: Timestamp) -> impl Iterator<Item = &String> {
-    let known = class.status.as_ref().map(|status| status.capacity_reservations.as_slice());
     let ends = move |known: &&CapacityReservation| {
         let ends = known.end_time.as_ref().map(|ends| ends.0);
         known.reservation_type == BLOCK && state(BLOCK, ends, now) != Some(ACTIVE)
     };
-    known.unwrap_or_default().iter().filter(ends).map(|known| &known.id)
+    found(class).iter().filter(ends).map(|known| &known.id)
 }
 
 #[cfg(test)]

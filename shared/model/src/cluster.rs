@@ -89,6 +89,11 @@ impl Node {
         self.labels.get(labels::NODEPOOL).map(String::as_str)
     }
 
+    /// Whether it was made for the pool, and not just given its label.
+    pub fn is_of(&self, pool: &NodePool) -> bool {
+        self.claim.is_some() && self.pool() == Some(&pool.name)
+    }
+
     /// Its hostname label, else its name.
     pub fn hostname(&self) -> &str {
         self.labels.get(labels::HOSTNAME).map_or(&self.name, String::as_str)

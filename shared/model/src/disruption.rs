@@ -223,7 +223,7 @@ pub enum KeepCode {
     CanaryFailed,
     /// Others that waste more go first.
     Outdone,
-    /// The work of one look was used up before it; the next looks at it.
+    /// The work of one look was used up before it; in time one gets to it.
     NotLookedAt,
     /// It goes already, or waits for something that is under way.
     Waiting,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::pools::written;
 use super::requirement::term;
 use crate::crd;
-use crate::reservations::{self, Counts};
+use crate::reservations::{self, Counts, found};
 
 /// What instance types of a class depend on, with what the reader should know about it. Its reservations hold what EC2
 /// said they do: a launch takes the place that was kept for it.
@@ -125,11 +125,6 @@ fn reservations(name: &str, class: &crd::Ec2NodeClass) -> (Vec<CapacityReservati
         message: format!("how much {} still holds is not written on it: taken to be used up", found.id),
     });
     (reservations.collect(), notes.collect())
-}
-
-/// The reservations in a class's status.
-fn found(class: &crd::Ec2NodeClass) -> &[crd::CapacityReservation] {
-    class.status.as_ref().map(|status| status.capacity_reservations.as_slice()).unwrap_or_default()
 }
 
 /// Leaves each reservation of a class as many places as NodeClaims have not taken since EC2 was asked, so that no two

@@ -12,11 +12,7 @@ use model::{Budget, BudgetReason, Node, NodePool, Snapshot};
 /// or out of order, count against it; nodes that are not initialized count for nothing.
 pub(crate) fn available(snapshot: &Snapshot, pool: &NodePool, reason: Option<BudgetReason>) -> usize {
     let nodes = &snapshot.cluster.nodes;
-    let of_pool = || {
-        nodes.iter().filter(|node| {
-            node.claim.is_some() && node.has_node && node.initialized && node.pool() == Some(&pool.name)
-        })
-    };
+    let of_pool = || nodes.iter().filter(|node| node.is_of(pool) && node.has_node && node.initialized);
     // While both are there, a node and what takes over from it are one.
     let replacing: BTreeSet<&str> = of_pool().flat_map(Node::replaced_by).map(String::as_str).collect();
     let replaces = |node: &&Node| node.claim.as_deref().is_some_and(|claim| replacing.contains(claim));

@@ -33,9 +33,7 @@ pub(super) enum Stand {
 /// How an image stands that nodes of the pool would be launched with now.
 pub(super) fn stand(snapshot: &Snapshot, pool: &NodePool, image: &str) -> Stand {
     let Some(soak) = pool.canary_soak else { return Stand::Free };
-    let all = snapshot.cluster.nodes.iter();
-    let own: Vec<&Node> =
-        all.filter(|node| node.claim.is_some() && node.pool() == Some(&pool.name)).collect();
+    let own: Vec<&Node> = snapshot.cluster.nodes.iter().filter(|node| node.is_of(pool)).collect();
     let living = || own.iter().filter(|node| !node.deleting);
     let with = || living().filter(|node| node.disruption.image.as_deref() == Some(image));
     let soaked = |node: &Node| ready_since(node)?.checked_add(soak).ok();
@@ -99,9 +97,7 @@ pub(super) fn findings(snapshot: &Snapshot) -> Vec<Effect> {
         if pool.canary_soak.is_none() && pool.canary.is_none() {
             continue;
         }
-        let own = snapshot.cluster.nodes.iter();
-        let own =
-            own.filter(|node| node.claim.is_some() && !node.deleting && node.pool() == Some(&pool.name));
+        let own = snapshot.cluster.nodes.iter().filter(|node| node.is_of(pool) && !node.deleting);
         let images: BTreeSet<&str> = own.filter_map(|node| drift::next_image(snapshot, node, pool)).collect();
         let stands = images.into_iter().map(|image| (stand(snapshot, pool, image), image));
         let worst = stands.max().filter(|_| pool.canary_soak.is_some());

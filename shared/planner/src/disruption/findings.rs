@@ -1,6 +1,6 @@
-//! What NodeClaims and NodePools are told of themselves: that they have drifted, that they may be consolidated, and when a pod last came
-//! or went. It is decided anew at each look, so nothing here depends on it but what people and programs read, and the time
-//! at which pods left that nobody remembers any more.
+//! What NodeClaims and NodePools are told of themselves: that they have drifted, that they may be consolidated, when a pod
+//! last came or went, how the next image does. It is decided anew at each look, so nothing here depends on it but what
+//! people and programs read, and the time at which pods left that nobody remembers any more.
 
 use std::collections::BTreeMap;
 

@@ -100,7 +100,7 @@ fn pools<'a>(scene: &Scene<'a>) -> Vec<(&'a NodePool, u32)> {
 
 /// Nodes of a pool that are not on their way out, be they still to come.
 fn working(scene: &Scene, pool: &NodePool) -> Vec<usize> {
-    let own = |node: &Node| node.claim.is_some() && node.pool() == Some(&pool.name) && !node.is_going();
+    let own = |node: &Node| node.is_of(pool) && !node.is_going();
     let nodes = scene.snapshot.cluster.nodes.iter().enumerate();
     nodes.filter(|(_, node)| own(node)).map(|(index, _)| index).collect()
 }

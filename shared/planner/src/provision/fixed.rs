@@ -20,8 +20,7 @@ pub(crate) fn missing(snapshot: &Snapshot) -> NewNodes {
     let pools = snapshot.cluster.pools.iter().filter(usable);
     let lack = |pool: &NodePool| {
         let nodes = snapshot.cluster.nodes.iter();
-        let there =
-            nodes.filter(|node| node.claim.is_some() && !node.deleting && node.pool() == Some(&pool.name));
+        let there = nodes.filter(|node| node.is_of(pool) && !node.deleting);
         let lack = (pool.replicas? as usize).saturating_sub(there.count());
         Some(lack.min(room_for_nodes(snapshot, pool)))
     };
@@ -51,7 +50,7 @@ pub(crate) fn room_for_nodes(snapshot: &Snapshot, pool: &NodePool) -> usize {
     let trials = trials(snapshot, pool).unwrap_or(usize::MAX);
     let Some((_, limit)) = pool.limits.iter().find(|(name, _)| *name == NODES) else { return trials };
     let nodes = snapshot.cluster.nodes.iter();
-    let there = nodes.filter(|node| node.claim.is_some() && node.pool() == Some(&pool.name)).count();
+    let there = nodes.filter(|node| node.is_of(pool)).count();
     usize::try_from(limit.units()).unwrap_or(0).saturating_sub(there).min(trials)
 }
 
