@@ -69,7 +69,7 @@ pub fn requirements(
     }
     out.replace("karpenter.k8s.aws/instance-tenancy", Requirement::is_in(TENANCIES));
     if let Some(group) = &class.placement_group {
-        out.replace("karpenter.k8s.aws/placement-group-id", Requirement::is_in([group.id.as_str()]));
+        out.replace(labels::PLACEMENT_GROUP_ID, Requirement::is_in([group.id.as_str()]));
         if group.strategy == "partition" {
             let partitions = (1..=group.partitions).map(|partition| partition.to_string());
             out.replace("karpenter.k8s.aws/placement-group-partition", Requirement::is_in(partitions));

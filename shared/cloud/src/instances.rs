@@ -24,12 +24,8 @@ const ENDED_A_CALL: usize = 500;
 pub struct Machine {
     /// The machine.
     pub instance: Instance,
-    /// Its subnet.
-    pub subnet: Option<String>,
     /// Its zone's id.
     pub zone_id: Option<String>,
-    /// The security groups of its network interfaces.
-    pub security_groups: BTreeSet<String>,
     /// Its private DNS name: what its kubelet may call itself.
     pub private_dns_name: Option<String>,
     /// `default`, `dedicated` or `host`.
@@ -176,8 +172,6 @@ fn machine(found: &aws_sdk_ec2::types::Instance) -> Option<Machine> {
         .filter_map(|tag| Some((tag.key()?.to_owned(), tag.value().unwrap_or_default().to_owned())))
         .collect();
     let tag = |key: &str| tags.get(key).cloned();
-    let interfaces = found.network_interfaces().iter().flat_map(|interface| interface.groups());
-    let groups = found.security_groups().iter().chain(interfaces);
     let (capacity_type, reservation) = bought(found);
     Some(Machine {
         instance: Instance {
@@ -186,6 +180,14 @@ fn machine(found: &aws_sdk_ec2::types::Instance) -> Option<Machine> {
             capacity_type,
             reservation,
             image: found.image_id().unwrap_or_default().to_owned(),
+            subnet: found.subnet_id().map(str::to_owned),
+            // Those of the interfaces that a network plugin adds for pods are its own affair.
+            security_groups: found
+                .security_groups()
+                .iter()
+                .filter_map(|group| group.group_id())
+                .map(str::to_owned)
+                .collect(),
             state: state(found.state().and_then(|state| state.name())),
             launched: found
                 .launch_time()
@@ -196,9 +198,7 @@ fn machine(found: &aws_sdk_ec2::types::Instance) -> Option<Machine> {
             id,
             zone,
         },
-        subnet: found.subnet_id().map(str::to_owned),
         zone_id: placement.and_then(|placement| placement.availability_zone_id()).map(str::to_owned),
-        security_groups: groups.filter_map(|group| group.group_id()).map(str::to_owned).collect(),
         private_dns_name: found.private_dns_name().filter(|name| !name.is_empty()).map(str::to_owned),
         tenancy: placement.and_then(|placement| placement.tenancy()).map(|it| it.as_str().to_owned()),
         partition: placement.and_then(|placement| placement.partition_number()),

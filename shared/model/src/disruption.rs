@@ -1,6 +1,6 @@
 //! Nodes that are given up: what bears on it, and what was decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -149,6 +149,27 @@ pub struct ClassFacts {
     pub hash: Option<(String, String)>,
     /// Its images, newest first, and which types each is for.
     pub images: Vec<(String, Requirements)>,
+    /// The subnets it launches into, by id; empty while not known.
+    pub subnets: BTreeSet<String>,
+    /// The security groups of its machines, by id; empty while not known.
+    pub security_groups: BTreeSet<String>,
+    /// The capacity reservations it may use, by id.
+    pub reservations: BTreeSet<String>,
+    /// The placement group it launches into, if it is known whether there is one.
+    pub placement_group: Resolved,
+}
+
+/// What became of something that is looked up by a selector.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Resolved {
+    /// Nobody has looked yet.
+    #[default]
+    Unknown,
+    /// Nothing is asked for.
+    Unasked,
+    /// This is it, by id.
+    Found(String),
 }
 
 /// Nodes that go together, and what comes in their stead.

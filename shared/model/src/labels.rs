@@ -30,6 +30,8 @@ pub const HOSTNAME: &str = "kubernetes.io/hostname";
 pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 /// `default` or `capacity-block`.
 pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+/// The placement group a node was launched into.
+pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
 /// Whether the reservation may be taken back.
 pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
 /// A price rule: bounds on what one node may cost, in millionths of a dollar once lowered.
@@ -74,6 +76,10 @@ pub const DISRUPTED_SINCE: &str = "journeyman.dev/disrupted-since";
 pub const CAPACITY_RESERVATIONS: &str = "journeyman.dev/capacity-reservations";
 /// Annotation of a class: the placement group that its selector found, as JSON.
 pub const PLACEMENT_GROUP: &str = "journeyman.dev/placement-group";
+/// Annotation: the subnet of a NodeClaim's machine.
+pub const SUBNET: &str = "journeyman.dev/subnet";
+/// Annotation: the security groups of a NodeClaim's machine, in order, by comma.
+pub const SECURITY_GROUPS: &str = "journeyman.dev/security-groups";
 /// Annotation of a pool's template: the age at which its nodes go whatever budgets and pods say.
 pub const EXPIRE_AT_LATEST_AFTER: &str = "journeyman.dev/expire-at-latest-after";
 /// Annotation: the hash of what a NodeClaim was made from, or a pool's.

@@ -33,6 +33,7 @@ pub use cluster::{
 };
 pub use disruption::{
     ClassFacts, Command, DisruptionReason, KeepCode, Kept, Mark, NodeFacts, PodDisruptionBudget, PodFacts,
+    Resolved,
 };
 pub use effect::{
     Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, MarkOrder, NodeChange,

@@ -351,6 +351,12 @@ pub struct Instance {
     pub reservation: Option<String>,
     /// The image it started from.
     pub image: String,
+    /// Its subnet.
+    #[serde(default)]
+    pub subnet: Option<String>,
+    /// The security groups of its first network interface, the one it was launched with.
+    #[serde(default)]
+    pub security_groups: BTreeSet<String>,
     /// How far it is.
     pub state: InstanceState,
     /// When it was launched.

@@ -6,7 +6,7 @@ use catalog::ClassShape;
 use catalog::class::{
     AmiFamily, BlockDevice, CapacityReservation, InstanceStorePolicy, Kubelet, NetworkInterface,
 };
-use model::{Claim, ClassFacts, Note, labels};
+use model::{Claim, ClassFacts, Note, Resolved, labels};
 use serde_json::{Map, Value};
 
 use super::pools::written;
@@ -22,14 +22,20 @@ pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
 
 /// What nodes of a class may drift from.
 pub(super) fn facts(class: &crd::Ec2NodeClass) -> ClassFacts {
-    let images = class.status.as_ref().map(|status| status.amis.as_slice()).unwrap_or_default();
+    let status = class.status.clone().unwrap_or_default();
+    let group = reservations::placement_group(class).map(|group| Resolved::Found(group.id));
+    let asked = class.spec.placement_group_selector.is_some();
     ClassFacts {
         hash: written(
             class.metadata.annotations.as_ref(),
             labels::NODECLASS_HASH,
             labels::NODECLASS_HASH_VERSION,
         ),
-        images: images.iter().map(|image| (image.id.clone(), term(&image.requirements).0)).collect(),
+        images: status.amis.iter().map(|image| (image.id.clone(), term(&image.requirements).0)).collect(),
+        subnets: status.subnets.into_iter().map(|subnet| subnet.id).collect(),
+        security_groups: status.security_groups.into_iter().map(|group| group.id).collect(),
+        reservations: status.capacity_reservations.into_iter().map(|reservation| reservation.id).collect(),
+        placement_group: group.unwrap_or(if asked { Resolved::Unknown } else { Resolved::Unasked }),
     }
 }
 

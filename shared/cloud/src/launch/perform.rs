@@ -169,6 +169,12 @@ fn read(request: &LaunchRequest<'_>, plan: &LaunchPlan, answer: &CreateFleetOutp
             .or(asked.map(|(_, asked)| asked.offer.zone.as_str()))
             .unwrap_or_default();
         let kind = started.instance_type().or(overrides.and_then(|overrides| overrides.instance_type()));
+        let groups =
+            template.and_then(|template| template.interfaces.first()).map(|first| first.groups.as_slice());
+        let groups = groups.unwrap_or_default();
+        let subnet = overrides
+            .and_then(|overrides| overrides.subnet_id())
+            .or(asked.map(|(_, asked)| asked.subnet.as_str()));
         let machines = started.instance_ids().iter().map(|id| Instance {
             id: id.clone(),
             provider_id: provider_id(zone, id),
@@ -180,6 +186,8 @@ fn read(request: &LaunchRequest<'_>, plan: &LaunchPlan, answer: &CreateFleetOutp
             },
             reservation: template.and_then(|template| template.reservation.clone()),
             image: template.map(|template| template.image.clone()).unwrap_or_default(),
+            subnet: subnet.map(str::to_owned),
+            security_groups: groups.iter().cloned().collect(),
             state: InstanceState::Pending,
             launched: Timestamp::now(),
             launch_group: Some(request.order.group.clone()),

@@ -153,7 +153,7 @@ mod tests {
         let mut snapshot = kit::snapshot(vec![old], Vec::new());
         snapshot.cluster.pools[0].canary_soak = Some(SignedDuration::from_mins(30));
         let images = vec![("ami-2".to_owned(), Requirements::new())];
-        snapshot.cluster.classes.insert("default".into(), ClassFacts { hash: None, images });
+        snapshot.cluster.classes.insert("default".into(), ClassFacts { images, ..ClassFacts::default() });
         snapshot
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{
     BudgetReason, ClassFacts, DisruptionReason, InstanceType, KeepCode, Kept, Node, NodePool, Requirements,
-    Snapshot, labels,
+    Resolved, Snapshot, labels,
 };
 
 use jiff::SignedDuration;
@@ -17,6 +17,10 @@ use super::renew::renew;
 
 /// So often another node is chosen to try a new image, where one can't go.
 const ATTEMPTS: usize = 4;
+const RESERVATION: &str = "CapacityReservationDrift";
+/// A machine that its reservation has let go of is on demand from then on, and doesn't drift: so long that may take to be
+/// written down.
+const LET_GO: SignedDuration = SignedDuration::from_mins(3);
 /// The list of types may be behind what was just launched.
 const SETTLED: SignedDuration = SignedDuration::from_hours(1);
 
@@ -29,6 +33,12 @@ pub(super) fn plan(scene: &Scene) -> (Vec<Decided>, Vec<Kept>) {
         };
         let Some((reason, detail)) = reason(scene.snapshot, node, pool) else { continue };
         let why = format!("it has drifted ({reason}): {detail}");
+        let told = node.disruption.drifted.unwrap_or(scene.snapshot.now);
+        if reason == RESERVATION && scene.snapshot.now.duration_since(told) < LET_GO {
+            let message = format!("{why}; it is given {LET_GO:#} to fall back to on-demand");
+            stay.push(kept(node, KeepCode::Waiting, message));
+            continue;
+        }
         match scene.candidate(index, Urgency::Eventual) {
             Ok(candidate) => wanted.push((candidate, why)),
             Err(kept) => stay.push(Kept { message: format!("{why}, but {}", kept.message), ..kept }),
@@ -140,9 +150,51 @@ pub(super) fn reason(snapshot: &Snapshot, node: &Node, pool: &NodePool) -> Optio
     {
         return Some(("NodeClassDrift", format!("node class {} has changed", pool.node_class.name)));
     }
-    let (image, kind) = (node.disruption.image.as_ref()?, known?);
-    let newest = newer(class, kind, image)?;
-    Some(("AMIDrift", format!("its image is {image}, {newest} would be launched now")))
+    if let (Some(image), Some(kind)) = (&node.disruption.image, known)
+        && let Some(newest) = newer(class, kind, image)
+    {
+        return Some(("AMIDrift", format!("its image is {image}, {newest} would be launched now")));
+    }
+    placed_otherwise(class, node)
+}
+
+/// Where a node's machine is and what is around it that its class no longer says. What is not known of either is no drift.
+fn placed_otherwise(class: &ClassFacts, node: &Node) -> Option<(&'static str, String)> {
+    let annotation = |key: &str| node.disruption.annotations.get(key).map(String::as_str);
+    let among = |known: &BTreeSet<String>| known.iter().cloned().collect::<Vec<_>>().join(", ");
+    if let Some(has) = annotation(labels::SECURITY_GROUPS)
+        && !class.security_groups.is_empty()
+        && !has.split(',').eq(&class.security_groups)
+    {
+        let wanted = among(&class.security_groups);
+        let has = has.replace(',', ", ");
+        return Some((
+            "SecurityGroupDrift",
+            format!("its security groups are {has}, its class has {wanted}"),
+        ));
+    }
+    if let Some(has) = annotation(labels::SUBNET)
+        && !class.subnets.is_empty()
+        && !class.subnets.contains(has)
+    {
+        let wanted = among(&class.subnets);
+        return Some(("SubnetDrift", format!("its subnet is {has}, its class has {wanted}")));
+    }
+    if let Some(has) = node.labels.get(labels::RESERVATION_ID)
+        && !class.reservations.contains(has)
+    {
+        return Some((RESERVATION, format!("its capacity reservation {has} is none of its class any more")));
+    }
+    let has = node.labels.get(labels::PLACEMENT_GROUP_ID);
+    let detail = match (&class.placement_group, has) {
+        (Resolved::Found(wanted), Some(has)) if wanted != has => {
+            format!("its placement group is {has}, its class has {wanted}")
+        }
+        (Resolved::Found(wanted), None) => format!("it is in no placement group, its class has {wanted}"),
+        (Resolved::Unasked, Some(has)) => format!("its placement group is {has}, its class has none"),
+        _ => return None,
+    };
+    Some(("PlacementGroupDrift", detail))
 }
 
 /// The image that would be launched now in a node's stead, if it is another than its own.
@@ -205,7 +257,14 @@ mod tests {
         pool.hashes.insert("v3".into(), "2".into());
         pool.requirements.add(labels::ZONE, Requirement::is_in(["b"]));
         let images = vec![("ami-2".to_owned(), Requirements::new())];
-        let facts = ClassFacts { hash: Some(("2".into(), "v4".into())), images };
+        let facts = ClassFacts {
+            hash: Some(("2".into(), "v4".into())),
+            images,
+            subnets: ["subnet-2".into()].into(),
+            security_groups: ["sg-1".into(), "sg-2".into()].into(),
+            reservations: ["cr-2".into()].into(),
+            placement_group: Resolved::Found("pg-2".into()),
+        };
         snapshot.cluster.classes.insert("default".into(), facts);
         let node = &mut snapshot.cluster.nodes[0];
         node.created -= SignedDuration::from_hours(1);
@@ -216,10 +275,14 @@ mod tests {
             (labels::NODEPOOL_HASH_VERSION, "v3"),
             (labels::NODECLASS_HASH, "1"),
             (labels::NODECLASS_HASH_VERSION, "v4"),
+            (labels::SECURITY_GROUPS, "sg-1,sg-3"),
+            (labels::SUBNET, "subnet-1"),
         ] {
             node.disruption.annotations.insert(key.into(), value.into());
         }
-        let cures: [(&str, Cure); 5] = [
+        node.labels.insert(labels::RESERVATION_ID.into(), "cr-1".into());
+        node.labels.insert(labels::PLACEMENT_GROUP_ID.into(), "pg-1".into());
+        let cures: [(&str, Cure); 9] = [
             ("NodePoolDrifted", |snapshot| snapshot.cluster.pools[0].hashes.clear()),
             ("RequirementsDrifted", |snapshot| snapshot.cluster.pools[0].requirements = Requirements::new()),
             ("InstanceTypeNotFound", |snapshot| {
@@ -229,6 +292,20 @@ mod tests {
                 snapshot.cluster.nodes[0].disruption.annotations.remove(labels::NODECLASS_HASH);
             }),
             ("AMIDrift", |snapshot| snapshot.cluster.nodes[0].disruption.image = Some("ami-2".into())),
+            ("SecurityGroupDrift", |snapshot| {
+                let annotations = &mut snapshot.cluster.nodes[0].disruption.annotations;
+                annotations.insert(labels::SECURITY_GROUPS.into(), "sg-1,sg-2".into());
+            }),
+            ("SubnetDrift", |snapshot| {
+                let annotations = &mut snapshot.cluster.nodes[0].disruption.annotations;
+                annotations.insert(labels::SUBNET.into(), "subnet-2".into());
+            }),
+            ("CapacityReservationDrift", |snapshot| {
+                snapshot.cluster.nodes[0].labels.remove(labels::RESERVATION_ID);
+            }),
+            ("PlacementGroupDrift", |snapshot| {
+                snapshot.cluster.nodes[0].labels.insert(labels::PLACEMENT_GROUP_ID.into(), "pg-2".into());
+            }),
         ];
         let told = |snapshot: &Snapshot| {
             reason(snapshot, &snapshot.cluster.nodes[0], &snapshot.cluster.pools[0]).map(|(reason, _)| reason)
@@ -238,5 +315,75 @@ mod tests {
             cure(&mut snapshot);
         }
         assert_eq!(told(&snapshot), None);
+    }
+
+    #[test]
+    fn aws_d201_where_a_machine_is_and_what_is_around_it() {
+        let class = |change: fn(&mut ClassFacts)| {
+            let mut facts = ClassFacts {
+                subnets: ["subnet-1".into(), "subnet-2".into()].into(),
+                security_groups: ["sg-1".into(), "sg-2".into()].into(),
+                ..ClassFacts::default()
+            };
+            change(&mut facts);
+            facts
+        };
+        let (groups, subnet) = (labels::SECURITY_GROUPS, labels::SUBNET);
+        let (reservation, group) = (labels::RESERVATION_ID, labels::PLACEMENT_GROUP_ID);
+        for (case, written, class, expected) in [
+            ("as it should be", vec![(groups, "sg-1,sg-2"), (subnet, "subnet-2")], class(|_| ()), None),
+            ("one group too few", vec![(groups, "sg-1")], class(|_| ()), Some("SecurityGroupDrift")),
+            ("one too many", vec![(groups, "sg-1,sg-2,sg-3")], class(|_| ()), Some("SecurityGroupDrift")),
+            ("groups are not known", vec![], class(|_| ()), None),
+            (
+                "the class's are not",
+                vec![(groups, "sg-9")],
+                class(|class| class.security_groups.clear()),
+                None,
+            ),
+            ("another subnet", vec![(subnet, "subnet-9")], class(|_| ()), Some("SubnetDrift")),
+            (
+                "the class's are not known",
+                vec![(subnet, "subnet-9")],
+                class(|class| class.subnets.clear()),
+                None,
+            ),
+            (
+                "a reservation",
+                vec![(reservation, "cr-1")],
+                class(|class| class.reservations = ["cr-1".into()].into()),
+                None,
+            ),
+            (
+                "no more selected",
+                vec![(reservation, "cr-1")],
+                class(|_| ()),
+                Some("CapacityReservationDrift"),
+            ),
+            ("a group nobody has looked for", vec![(group, "pg-1")], class(|_| ()), None),
+            (
+                "none wanted",
+                vec![(group, "pg-1")],
+                class(|class| class.placement_group = Resolved::Unasked),
+                Some("PlacementGroupDrift"),
+            ),
+            (
+                "one wanted",
+                vec![],
+                class(|class| class.placement_group = Resolved::Found("pg-1".into())),
+                Some("PlacementGroupDrift"),
+            ),
+        ] {
+            let mut node = kit::node("n1", "small");
+            for (key, value) in written {
+                let at = if key.starts_with("journeyman.dev") {
+                    &mut node.disruption.annotations
+                } else {
+                    &mut node.labels
+                };
+                at.insert(key.into(), value.into());
+            }
+            assert_eq!(placed_otherwise(&class, &node).map(|(reason, _)| reason), expected, "{case}");
+        }
     }
 }

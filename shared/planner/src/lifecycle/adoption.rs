@@ -29,6 +29,9 @@ pub(super) fn adopt(view: &View<'_>, work: &mut Work<'_>, machine: &Instance) {
     for (key, value) in annotations.into_iter().flatten() {
         work.annotate(key, value);
     }
+    for (key, value) in surroundings(machine) {
+        work.annotate(key, &value);
+    }
     work.change.provider_id = Some(machine.provider_id.clone());
     work.change.image = Some(machine.image.clone()).filter(|image| !image.is_empty());
     work.set_true(LAUNCHED);
@@ -36,6 +39,13 @@ pub(super) fn adopt(view: &View<'_>, work: &mut Work<'_>, machine: &Instance) {
         // Its Node can't have joined yet; said now, it need not be said by a write of its own.
         work.set(REGISTERED, ConditionStatus::Unknown, "NodeNotFound", super::registration::NOT_FOUND);
     }
+}
+
+/// Where a machine is, as far as nodes may drift from it.
+pub(super) fn surroundings(machine: &Instance) -> impl Iterator<Item = (&'static str, String)> {
+    let groups: Vec<&str> = machine.security_groups.iter().map(String::as_str).collect();
+    let groups = (!groups.is_empty()).then(|| (labels::SECURITY_GROUPS, groups.join(",")));
+    machine.subnet.clone().map(|subnet| (labels::SUBNET, subnet)).into_iter().chain(groups)
 }
 
 fn labels_of(claim: &Claim, machine: &Instance, kind: Option<&InstanceType>) -> BTreeMap<String, String> {

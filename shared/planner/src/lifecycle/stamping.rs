@@ -1,10 +1,11 @@
-//! What NodeClaims and Nodes of other times, or of Karpenter, lack: hashes made our way, and the label of their class; and
-//! what their labels no longer say rightly.
+//! What NodeClaims and Nodes of other times, or of Karpenter, lack: hashes made our way, the label of their class, where
+//! their machine is; and what they no longer say rightly of it.
 
 use std::collections::BTreeMap;
 
 use model::{Claim, ClaimChange, ClaimNode, Instance, NodeChange, SweepSnapshot, labels};
 
+use super::adoption::surroundings;
 use super::fallback::relabelled;
 use super::registration::untouched;
 use super::{DRIFTED, LAUNCHED};
@@ -38,6 +39,11 @@ pub(super) fn of_claim(
     }
     if claim.pool.is_some() {
         change.labels = class_label(claim, &claim.labels);
+    }
+    for (key, value) in machine.into_iter().flat_map(surroundings) {
+        if claim.annotations.get(key) != Some(&value) {
+            change.annotations.insert(key.to_owned(), value);
+        }
     }
     let (labels, off) = relabelled(&claim.labels, machine);
     change.labels.extend(labels);

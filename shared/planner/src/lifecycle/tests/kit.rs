@@ -1,6 +1,6 @@
 //! NodeClaims, Nodes, pods and machines to begin with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -177,6 +177,8 @@ pub fn machine(number: &str) -> Instance {
         capacity_type: CapacityType::OnDemand,
         reservation: None,
         image: "image-1".into(),
+        subnet: None,
+        security_groups: BTreeSet::new(),
         state: InstanceState::Running,
         launched: ago(5),
         launch_group: Some("g".into()),

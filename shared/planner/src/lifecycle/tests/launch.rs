@@ -1,9 +1,9 @@
 //! Launches: whom one is asked for, what it brings, who gets what.
 
 use model::{
-    Avoided, CapacityType, Claim, ClassStatus, ConditionStatus, Effect, InstanceState, LaunchAnswer,
-    LaunchClass, LaunchFailure, LaunchFailureKind, LaunchOrder, LifecycleSnapshot, Offer, Requirement,
-    labels,
+    Avoided, CapacityType, Claim, ClassStatus, ConditionStatus, Effect, Instance, InstanceState,
+    LaunchAnswer, LaunchClass, LaunchFailure, LaunchFailureKind, LaunchOrder, LifecycleSnapshot, Offer,
+    Requirement, labels,
 };
 
 use super::super::care;
@@ -90,7 +90,9 @@ fn launch_02_success_is_written_down() {
     first.annotations.insert("hash".into(), "old".into());
     first.requirements.add("team", Requirement::is_in(["blue"]));
     let mut snapshot = snapshot(vec![first]);
-    snapshot.instances = vec![machine("1")];
+    let groups = ["sg-2".to_owned(), "sg-1".to_owned()].into();
+    snapshot.instances =
+        vec![Instance { subnet: Some("subnet-1".into()), security_groups: groups, ..machine("1") }];
     let class = LaunchClass { annotations: map(&[("hash", "new")]), ..LaunchClass::default() };
     snapshot.classes.insert("class".into(), class);
     let care = care(&snapshot);
@@ -100,7 +102,9 @@ fn launch_02_success_is_written_down() {
     assert_eq!(change.image.as_deref(), Some("image-1"));
     assert_eq!(change.capacity, resources(&[("cpu", 4), ("memory", 4 << 30), ("pods", 100)]));
     assert_eq!(change.allocatable, change.capacity);
-    assert_eq!(change.annotations, map(&[("hash", "new")]));
+    let annotations =
+        map(&[("hash", "new"), (labels::SECURITY_GROUPS, "sg-1,sg-2"), (labels::SUBNET, "subnet-1")]);
+    assert_eq!(change.annotations, annotations);
     // Its own labels stay: arch is not among these.
     let labels = map(&[
         (labels::INSTANCE_TYPE, "m"),

@@ -164,3 +164,42 @@ fn c144_a_machine_that_its_reservation_let_go_of_is_on_demand() {
     assert_eq!(swept(&behind, &joined, &on_demand), [line("node")], "a write that was lost is made up for");
     assert_eq!(swept(&behind, &node("c1", "1"), &in_it), [], "nothing becomes reserved");
 }
+
+#[test]
+fn d201_where_a_machine_is_is_written_down_and_kept_true() {
+    let groups = ["sg-1".to_owned(), "sg-2".to_owned()].into();
+    let seen = Instance { subnet: Some("subnet-1".into()), security_groups: groups, ..machine("1") };
+    let both = [(labels::SECURITY_GROUPS, "sg-1,sg-2"), (labels::SUBNET, "subnet-1")];
+    for (case, written, machine, expected) in [
+        ("never written", vec![], Some(&seen), both.to_vec()),
+        ("so already", both.to_vec(), Some(&seen), vec![]),
+        (
+            "somebody changed a group",
+            vec![(labels::SECURITY_GROUPS, "sg-1"), both[1]],
+            Some(&seen),
+            vec![both[0]],
+        ),
+        ("no machine was found", both.to_vec(), None, vec![]),
+        ("EC2 didn't say", both.to_vec(), Some(&machine("1")), vec![]),
+    ] {
+        let mut claim = at_rest("c1", "1");
+        claim.annotations.extend(map(&written));
+        let care = sweep(&SweepSnapshot {
+            now: now(),
+            claims: vec![claim],
+            nodes: vec![node("c1", "1")],
+            instances: machine.into_iter().cloned().collect(),
+            complete: true,
+            leaving: Vec::new(),
+            pools: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            expiring: BTreeSet::new(),
+        });
+        let changes = care.effects.iter().filter_map(|effect| match effect {
+            Effect::ChangeNodeClaim(change) => Some(change.annotations.clone()),
+            _ => None,
+        });
+        let told: BTreeMap<String, String> = changes.flatten().collect();
+        assert_eq!(told, map(&expected), "{case}");
+    }
+}
