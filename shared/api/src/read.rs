@@ -14,7 +14,6 @@ mod strict;
 mod yaml;
 
 pub(crate) use model::suggest::closest;
-pub use place::locate;
 pub(crate) use strict::read_as;
 
 /// The largest input that is read, in bytes.
@@ -47,12 +46,16 @@ pub struct Document {
     pub value: Value,
     /// Where it begins.
     pub place: Place,
-    origin: Origin,
+    /// The text it was read from; an API server's has none.
+    origin: Option<Origin>,
 }
 
 /// The text a document was read from, to find a field's line when an error asks for it.
 #[derive(Clone, Debug)]
 struct Origin {
+    /// How a place in the text is found. What never reads a manifest's text, such as a function, has no use for a reader of
+    /// YAML with places, and isn't linked with it.
+    find: fn(&Origin, &str) -> Option<Place>,
     text: Arc<str>,
     /// Where `text` begins in its file.
     start: Place,
@@ -60,7 +63,26 @@ struct Origin {
     within: String,
 }
 
+impl Origin {
+    fn new(text: Arc<str>, start: Place, within: String) -> Self {
+        Self { find: place::find, text, start, within }
+    }
+}
+
+/// The place of the field at `path`, such as `spec.template.spec.requirements[0].key`, within a document: of its
+/// nearest ancestor if the field itself is missing. Reads the document's text again; without a text there is no place.
+pub fn locate(document: &Document, path: &str) -> Option<Place> {
+    let origin = document.origin.as_ref()?;
+    (origin.find)(origin, path)
+}
+
 impl Document {
+    /// An object of an API server, called `name` where something is wrong with it.
+    pub fn stored(name: &str, json: &str) -> Result<Self, serde_json::Error> {
+        let value = serde_json::from_str(json).map(|prune::Pruned(value)| value)?;
+        Ok(Self { value, place: place::beginning(name), origin: None })
+    }
+
     /// Whether this is a case file rather than an object.
     pub fn is_case(&self) -> bool {
         self.value.get("objects").is_some_and(Value::is_array) && self.value.get("kind").is_none()
@@ -74,9 +96,12 @@ impl Document {
     }
 
     fn child(&self, path: &str, value: Value) -> Document {
-        let within = place::join(&self.origin.within, path);
         let place = locate(self, path).unwrap_or_else(|| self.place.clone());
-        Document { value, place, origin: Origin { within, ..self.origin.clone() } }
+        let origin = self.origin.clone().map(|origin| {
+            let within = place::join(&origin.within, path);
+            Origin { within, ..origin }
+        });
+        Document { value, place, origin }
     }
 }
 

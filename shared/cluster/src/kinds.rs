@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use api::crd;
 use api::lower::{Object, Objects, PodObject, SharedSpecs, read_stored};
+use api::read::Document;
 
 use crate::slim::SlimPod;
 
@@ -233,7 +234,7 @@ impl Kept for KeptNode {
     }
 }
 
-/// A kind that people write, kept as text, to be judged like a manifest.
+/// A kind that people write, judged like a manifest.
 pub(crate) trait Manifest: Send {
     const KIND: crd::Kind;
 }
@@ -249,14 +250,14 @@ impl Manifest for NodeClasses {
     const KIND: crd::Kind = crd::Kind::Ec2NodeClass;
 }
 
-/// An object as text.
-pub(crate) struct KeptText<M> {
+/// A manifest as the API server has it.
+pub(crate) struct KeptManifest<M> {
     name: ObjectName,
-    text: String,
+    document: Document,
     kind: std::marker::PhantomData<M>,
 }
 
-impl<M: Manifest> Kept for KeptText<M> {
+impl<M: Manifest> Kept for KeptManifest<M> {
     type Shared = ();
 
     fn served() -> Served {
@@ -264,19 +265,19 @@ impl<M: Manifest> Kept for KeptText<M> {
     }
 
     fn read(json: &RawValue, (): &mut ()) -> Result<Self, String> {
-        let mut value: Value = serde_json::from_str(json.get()).map_err(|error| error.to_string())?;
-        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            meta.remove("managedFields");
+        let mut document = Document::stored(M::KIND.name(), json.get()).map_err(|error| error.to_string())?;
+        if let Some(meta) = document.value.get_mut("metadata").and_then(Value::as_object_mut) {
             meta.remove("resourceVersion");
         }
-        if let Some(object) = value.as_object_mut() {
+        if let Some(object) = document.value.as_object_mut() {
             // Items of lists may leave them out.
             object.insert("apiVersion".to_owned(), M::KIND.api_version().into());
             object.insert("kind".to_owned(), M::KIND.name().into());
         }
-        let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let name = ObjectName::new("default", name);
-        Ok(Self { name, text: value.to_string(), kind: std::marker::PhantomData })
+        document.place.file = format!("{} {}", M::KIND, name.name).into();
+        Ok(Self { name, document, kind: std::marker::PhantomData })
     }
 
     fn name(&self) -> ObjectName {
@@ -284,14 +285,11 @@ impl<M: Manifest> Kept for KeptText<M> {
     }
 
     fn same(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.document.value == other.document.value
     }
 
     fn put(&self, objects: &mut Objects) {
-        let place = format!("{} {}", M::KIND, self.name.name);
-        if let Err(error) = objects.read(&place, &self.text) {
-            objects.note(place, error.to_string());
-        }
+        objects.add_own(&self.document, M::KIND);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::client::{Cluster, Written, lock};
 use crate::error::ClusterError;
-use crate::kinds::{Kept, KeptClaim, KeptNode, KeptText, NodeClasses, NodePools};
+use crate::kinds::{Kept, KeptClaim, KeptManifest, KeptNode, NodeClasses, NodePools};
 use crate::watched::{Delta, Watched};
 
 /// Pods that nothing has placed: all that a look at an idle cluster needs of pods.
@@ -28,8 +28,8 @@ pub struct Observer {
     whole: bool,
     nodes: Watched<KeptNode>,
     claims: Watched<KeptClaim>,
-    pools: Watched<KeptText<NodePools>>,
-    classes: Watched<KeptText<NodeClasses>>,
+    pools: Watched<KeptManifest<NodePools>>,
+    classes: Watched<KeptManifest<NodeClasses>>,
     daemon_sets: Watched<DaemonSet>,
     volume_claims: Watched<PersistentVolumeClaim>,
     volumes: Watched<PersistentVolume>,

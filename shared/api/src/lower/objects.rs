@@ -212,25 +212,7 @@ impl Objects {
 
     fn own(&mut self, document: &Document, version: &str, kind: &str) {
         match crd::Kind::of(version, kind) {
-            Some(crd::Kind::NodePool) => {
-                if self.validate(document, crd::Kind::NodePool)
-                    && let Some(entry) = self.entry(document)
-                {
-                    self.pools.push(entry);
-                }
-            }
-            Some(crd::Kind::Ec2NodeClass) => {
-                if self.validate(document, crd::Kind::Ec2NodeClass)
-                    && let Some(entry) = self.entry(document)
-                {
-                    self.classes.push(entry);
-                }
-            }
-            Some(crd::Kind::NodeClaim) => {
-                if let Some(entry) = self.entry(document) {
-                    self.claims.push(entry);
-                }
-            }
+            Some(kind) => self.add_own(document, kind),
             None => {
                 let known = crd::Kind::ALL.into_iter().find(|known| known.name() == kind);
                 match known {
@@ -246,6 +228,31 @@ impl Objects {
                         }
                         None => *self.unused.entry(kind.to_owned()).or_default() += 1,
                     },
+                }
+            }
+        }
+    }
+
+    /// Adds one object of a kind of our own.
+    pub fn add_own(&mut self, document: &Document, kind: crd::Kind) {
+        match kind {
+            crd::Kind::NodePool => {
+                if self.validate(document, kind)
+                    && let Some(entry) = self.entry(document)
+                {
+                    self.pools.push(entry);
+                }
+            }
+            crd::Kind::Ec2NodeClass => {
+                if self.validate(document, kind)
+                    && let Some(entry) = self.entry(document)
+                {
+                    self.classes.push(entry);
+                }
+            }
+            crd::Kind::NodeClaim => {
+                if let Some(entry) = self.entry(document) {
+                    self.claims.push(entry);
                 }
             }
         }

@@ -97,7 +97,7 @@ fn one(place: Place, raw: &RawValue, take: &mut dyn FnMut(Document)) -> Result<(
         return Ok(());
     }
     yaml::object(&place, &value)?;
-    let origin = Origin { text: raw.get().into(), start: place.clone(), within: String::new() };
+    let origin = Some(Origin::new(raw.get().into(), place.clone(), String::new()));
     take(Document { value, place, origin });
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::{Document, Place, yaml};
+use super::{Origin, Place, yaml};
 
 /// Line 1, column 1 of `file`.
 pub(super) fn beginning(file: &str) -> Place {
@@ -32,10 +32,8 @@ pub(super) fn join(path: &str, more: &str) -> String {
     format!("{path}{dot}{more}")
 }
 
-/// The place of the field at `path`, such as `spec.template.spec.requirements[0].key`, within a document: of its
-/// nearest ancestor if the field itself is missing. Reads the document's text again.
-pub fn locate(document: &Document, path: &str) -> Option<Place> {
-    let origin = &document.origin;
+/// The place of the field at `path` within what was read from `origin`, or of its nearest ancestor.
+pub(super) fn find(origin: &Origin, path: &str) -> Option<Place> {
     let root: Spanned<Tree> = serde_saphyr::from_str_with_options(&origin.text, yaml::options()).ok()?;
     let whole = join(&origin.within, path);
     let mut place = (root.referenced.line(), root.referenced.column());

@@ -70,7 +70,7 @@ fn deliver(
         place::shifted(start, number(location.line()), number(location.column()))
     };
     let text: Arc<str> = text.into();
-    let origin = |within: String| Origin { text: text.clone(), start: start.clone(), within };
+    let origin = |within: String| Some(Origin::new(text.clone(), start.clone(), within));
     let here = at(root.referenced);
     let (fields, items) = match root.value {
         Root::Other(Value::Null) => return Ok(()),

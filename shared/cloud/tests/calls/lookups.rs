@@ -63,7 +63,8 @@ fn machines_are_read_whole() {
         (one.instance.claim.as_deref(), one.instance.launch_group.as_deref()),
         (Some("general-1"), Some("g"))
     );
-    assert_eq!(one.security_groups, ["sg-1", "sg-2"].map(str::to_owned).into());
+    assert_eq!(one.instance.subnet.as_deref(), Some("subnet-1"));
+    assert_eq!(one.instance.security_groups, ["sg-1".to_owned()].into(), "not those of pods' interfaces");
     assert_eq!(one.private_dns_name.as_deref(), Some("ip-10-0-0-1.ec2.internal"));
     let bought: Vec<_> = found[1..]
         .iter()
