@@ -240,6 +240,9 @@ fn avoided_key(what: &Avoided) -> String {
         Avoided::Offering { instance_type, zone, capacity_type } => {
             format!("offering/{capacity_type}/{instance_type}/{zone}")
         }
+        Avoided::InPlacementGroup { group, instance_type, zone, capacity_type } => {
+            format!("placement-group/{group}/{capacity_type}/{instance_type}/{zone}")
+        }
         Avoided::CapacityType(capacity_type) => format!("capacity-type/{capacity_type}"),
         Avoided::Subnet(id) => format!("subnet/{id}"),
         Avoided::Reservation(id) => format!("reservation/{id}"),

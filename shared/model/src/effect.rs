@@ -246,6 +246,17 @@ pub enum Avoided {
         /// How it is paid for.
         capacity_type: CapacityType,
     },
+    /// The same within a placement group: it wants its machines beside each other, so others may have one all the same.
+    InPlacementGroup {
+        /// The group, by id.
+        group: String,
+        /// The instance type.
+        instance_type: String,
+        /// The zone.
+        zone: String,
+        /// How it is paid for.
+        capacity_type: CapacityType,
+    },
     /// A way to buy, everywhere.
     CapacityType(CapacityType),
     /// A subnet, by id: its zone can still be had through others.

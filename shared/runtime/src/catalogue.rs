@@ -9,7 +9,7 @@ use api::lower::{LowerOptions, SnapshotOptions, Types, snapshot};
 use catalog::Ec2Catalogue;
 use cloud::store::Fetched;
 use jiff::Timestamp;
-use model::{Avoided, InstanceType, Offering, Snapshot};
+use model::{Avoided, CapacityType, InstanceType, Offering, Snapshot, labels};
 
 use crate::error::RunError;
 use crate::world::World;
@@ -104,13 +104,17 @@ pub(crate) fn avoid(types: &mut [InstanceType], avoided: &[Avoided], class: Opti
         return;
     }
     let closed = closed_zones(avoided, class);
-    let is_avoided = |kind: &str, offering: &Offering| {
+    let is_avoided = |kind: &str, placed: Option<&str>, offering: &Offering| {
+        let is_it = |instance_type: &str, zone: &str, capacity_type: CapacityType| {
+            kind == instance_type && offering.zone == zone && offering.capacity_type == capacity_type
+        };
         closed.contains(offering.zone.as_str())
             || avoided.iter().any(|what| match what {
                 Avoided::Offering { instance_type, zone, capacity_type } => {
-                    instance_type == kind
-                        && *zone == offering.zone
-                        && *capacity_type == offering.capacity_type
+                    is_it(instance_type, zone, *capacity_type)
+                }
+                Avoided::InPlacementGroup { group, instance_type, zone, capacity_type } => {
+                    placed == Some(group) && is_it(instance_type, zone, *capacity_type)
                 }
                 Avoided::CapacityType(capacity_type) => *capacity_type == offering.capacity_type,
                 Avoided::Reservation(id) => {
@@ -120,8 +124,9 @@ pub(crate) fn avoid(types: &mut [InstanceType], avoided: &[Avoided], class: Opti
             })
     };
     for kind in types {
+        let group = kind.requirements.get(labels::PLACEMENT_GROUP_ID).and_then(|group| group.single());
         for offering in &mut kind.offerings {
-            offering.available &= !is_avoided(&kind.name, offering);
+            offering.available &= !is_avoided(&kind.name, group, offering);
         }
     }
 }
@@ -139,7 +144,7 @@ fn closed_zones<'a>(avoided: &[Avoided], class: Option<&'a Ec2NodeClass>) -> BTr
 
 #[cfg(test)]
 mod tests {
-    use model::{CapacityType, MicroUsd, Requirements, Resources};
+    use model::{MicroUsd, Requirement, Requirements, Resources};
     use serde_json::json;
 
     use super::*;
@@ -163,7 +168,9 @@ mod tests {
             overhead: Resources::default(),
             offerings: offerings.clone().collect(),
         };
-        vec![kind("m.large"), kind("c.large")]
+        let mut placed = kind("c.large");
+        placed.requirements.add(labels::PLACEMENT_GROUP_ID, Requirement::is_in(["pg-1"]));
+        vec![kind("m.large"), placed]
     }
 
     fn class() -> Ec2NodeClass {
@@ -178,8 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_avoided_is_not_to_be_had_and_nothing_else() {
+    fn c133_what_is_avoided_is_not_to_be_had_and_nothing_else() {
         let subnet = |id: &str| Avoided::Subnet(id.into());
+        let in_group = |group: &str, kind: &str| Avoided::InPlacementGroup {
+            group: group.into(),
+            instance_type: kind.into(),
+            zone: "a".into(),
+            capacity_type: CapacityType::Spot,
+        };
         for (avoided, left) in [
             (
                 vec![],
@@ -192,6 +205,10 @@ mod tests {
                     capacity_type: CapacityType::Spot,
                 }],
                 "m.large a on-demand, b spot, b on-demand; c.large a spot, a on-demand, b spot, b on-demand",
+            ),
+            (
+                vec![in_group("pg-1", "m.large"), in_group("pg-1", "c.large"), in_group("pg-2", "c.large")],
+                "m.large a spot, a on-demand, b spot, b on-demand; c.large a on-demand, b spot, b on-demand",
             ),
             (
                 vec![Avoided::CapacityType(CapacityType::Spot)],

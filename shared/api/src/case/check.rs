@@ -161,6 +161,9 @@ fn in_words(what: &Avoided) -> String {
         Avoided::Offering { instance_type, zone, capacity_type } => {
             format!("{instance_type} {zone} {capacity_type}")
         }
+        Avoided::InPlacementGroup { group, instance_type, zone, capacity_type } => {
+            format!("{group} {instance_type} {zone} {capacity_type}")
+        }
         Avoided::CapacityType(capacity_type) => capacity_type.to_string(),
         Avoided::Subnet(id) | Avoided::Reservation(id) => id.clone(),
     }

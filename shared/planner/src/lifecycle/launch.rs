@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use model::{
     Avoided, Claim, ClassStatus, ConditionStatus, Effect, Instance, LaunchAnswer, LaunchFailure,
-    LaunchFailureKind, LaunchOrder, Requirements, Resources, StartStage, Taint, TaintEffect, labels,
+    LaunchFailureKind, LaunchOrder, Offer, Requirements, Resources, StartStage, Taint, TaintEffect, labels,
 };
 
 use super::offers::{self, Choice};
@@ -121,7 +121,7 @@ impl<'a> Group<'a, '_> {
     fn fates(&self, view: &View<'a>, desk: &mut Desk) -> Vec<Fate<'a>> {
         let answer = view.snapshot.launches.get(self.name);
         if let Some(answer) = answer {
-            avoid(answer, desk);
+            avoid(answer, self.placement_group(view), desk);
         }
         // What was said to an earlier launch says nothing about a later one, unless it brought machines.
         let answer = answer.filter(|answer| answer.token == self.token() || !answer.machines.is_empty());
@@ -224,6 +224,13 @@ impl<'a> Group<'a, '_> {
             .collect();
         let said: Vec<&str> = said.into_iter().collect();
         no_capacity(cut(&format!("the launch of {} brought no machine: {}", self.name, said.join("; "))))
+    }
+
+    /// The placement group that machines are launched into, as their types say.
+    fn placement_group(&self, view: &View<'a>) -> Option<&'a str> {
+        let class = &self.members.first()?.node_class.name;
+        let kind = view.snapshot.types.get(class)?.first()?;
+        kind.requirements.get(labels::PLACEMENT_GROUP_ID)?.single()
     }
 
     /// How many launches of the group have come to nothing.
@@ -347,25 +354,26 @@ fn no_capacity<'a>(message: String) -> Fate<'a> {
 }
 
 /// Keeps everybody from what could not be had, each thing once.
-fn avoid(answer: &LaunchAnswer, desk: &mut Desk) {
+fn avoid(answer: &LaunchAnswer, group: Option<&str>, desk: &mut Desk) {
     let until = desk.now + AVOIDED_FOR;
-    let avoided: BTreeSet<Avoided> = answer.failures.iter().filter_map(avoided).collect();
+    let avoided = answer.failures.iter().filter_map(|failure| avoided(failure, group));
+    let avoided: BTreeSet<Avoided> = avoided.collect();
     for what in avoided {
         desk.effect(Effect::Avoid { what, until });
     }
 }
 
-fn avoided(failure: &LaunchFailure) -> Option<Avoided> {
+fn avoided(failure: &LaunchFailure, group: Option<&str>) -> Option<Avoided> {
     match failure.kind {
         LaunchFailureKind::Capacity => {
-            let offer = failure.offer.clone()?;
-            Some(match offer.reservation {
-                Some(id) => Avoided::Reservation(id),
-                None => Avoided::Offering {
-                    instance_type: offer.instance_type,
-                    zone: offer.zone,
-                    capacity_type: offer.capacity_type,
-                },
+            let Offer { instance_type, zone, capacity_type, reservation, .. } = failure.offer.clone()?;
+            Some(match (reservation, group) {
+                (Some(id), _) => Avoided::Reservation(id),
+                (None, Some(group)) => {
+                    let group = group.to_owned();
+                    Avoided::InPlacementGroup { group, instance_type, zone, capacity_type }
+                }
+                (None, None) => Avoided::Offering { instance_type, zone, capacity_type },
             })
         }
         LaunchFailureKind::CapacityType => Some(Avoided::CapacityType(failure.offer.as_ref()?.capacity_type)),

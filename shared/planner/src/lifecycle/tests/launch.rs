@@ -1,5 +1,7 @@
 //! Launches: whom one is asked for, what it brings, who gets what.
 
+use std::sync::Arc;
+
 use model::{
     Avoided, CapacityType, Claim, ClassStatus, ConditionStatus, Effect, Instance, InstanceState,
     LaunchAnswer, LaunchClass, LaunchFailure, LaunchFailureKind, LaunchOrder, LifecycleSnapshot, Offer,
@@ -303,6 +305,23 @@ fn what_is_avoided_follows_from_the_failure() {
     let decided = care(&answered(vec![claim("c1")], answer));
     let avoided: Vec<_> = lines(&decided).into_iter().filter(|line| line.starts_with("avoid")).collect();
     assert_eq!(avoided, ["avoid CapacityType(Spot)", "avoid Reservation(\"cr-1\")"]);
+}
+
+#[test]
+fn c133_what_a_placement_group_has_no_room_for_others_may_still_have() {
+    let failures = vec![failure(LaunchFailureKind::Capacity, "InsufficientInstanceCapacity")];
+    let answer = LaunchAnswer { spent: true, failures, ..LaunchAnswer::default() };
+    let mut snapshot = answered(vec![claim("c1")], answer);
+    let mut kinds = vec![kind("m", 4, 10)];
+    kinds[0].requirements.add(labels::PLACEMENT_GROUP_ID, Requirement::is_in(["pg-1"]));
+    snapshot.types.insert("class".into(), Arc::new(kinds));
+    let what = Avoided::InPlacementGroup {
+        group: "pg-1".into(),
+        instance_type: "m".into(),
+        zone: "a".into(),
+        capacity_type: CapacityType::Spot,
+    };
+    assert_eq!(care(&snapshot).effects[0], Effect::Avoid { what, until: in_secs(180) });
 }
 
 #[test]
