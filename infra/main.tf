@@ -32,6 +32,7 @@ locals {
     JOURNEYMAN_CLUSTERS = jsonencode({
       for name, cluster in var.clusters : name => merge(
         { preferencePolicy = cluster.preference_policy, minValuesPolicy = cluster.min_values_policy },
+        cluster.nominate_planned_pods ? { nominatePlannedPods = true } : {},
         cluster.usd_per_node_hour == "" ? {} : { usdPerNodeHour = cluster.usd_per_node_hour },
       )
     })
@@ -41,6 +42,7 @@ locals {
     JOURNEYMAN_TABLE               = aws_dynamodb_table.main.name
     JOURNEYMAN_EVENT_BUS           = local.event_bus
     JOURNEYMAN_LINGER              = "${var.linger}s"
+    ISOLATED_VPC                   = tostring(try(var.vpc.isolated, false))
   }
 
   # What the policies' placeholders stand for. Lists are written into a place of one string: ["$${clusters}"].

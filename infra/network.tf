@@ -1,6 +1,6 @@
 locals {
-  # What the functions call from within a VPC. IAM and the Price List have endpoints in few Regions: without a way to them name
-  # spec.instanceProfile in EC2NodeClasses; on-demand prices stay those that are known.
+  # What the functions call from within a VPC. IAM and the Price List have endpoints in few Regions: without a way to them say
+  # that the VPC is isolated and name spec.instanceProfile in EC2NodeClasses; on-demand prices stay those that are known.
   endpoint_services = {
     ec2      = "Interface"
     eks      = "Interface"

@@ -9,6 +9,8 @@ variable "clusters" {
     min_values_policy = optional(string, "Strict")
     # What a node costs beside its instance, in dollars an hour.
     usd_per_node_hour = optional(string, "")
+    # Whether kube-scheduler is told which nodes pods are planned for. Below Kubernetes 1.35 it doesn't listen.
+    nominate_planned_pods = optional(bool, false)
     # false stops the cluster's schedules: nothing is decided any more, nothing is lost.
     enabled = optional(bool, true)
   }))
@@ -101,10 +103,11 @@ variable "permissions_boundary" {
 }
 
 variable "vpc" {
-  description = "Puts the functions into a VPC, for clusters with private endpoints. `endpoints` also makes the VPC endpoints that they need."
+  description = "Puts the functions into a VPC, for clusters with private endpoints. `endpoints` also makes the VPC endpoints that they need; `isolated` says that nothing else leads out, so that IAM and the Price List, which have none, are not called."
   type = object({
     subnet_ids         = list(string)
     security_group_ids = list(string)
+    isolated           = optional(bool, false)
     endpoints = optional(object({
       vpc_id          = string
       route_table_ids = list(string)

@@ -43,7 +43,7 @@ variables {
   package = "tests/package"
   clusters = {
     prod  = { subnet_ids = ["subnet-1", "subnet-2"], security_group_ids = ["sg-1"], usd_per_node_hour = "0.02" }
-    batch = { min_values_policy = "BestEffort", enabled = false }
+    batch = { min_values_policy = "BestEffort", nominate_planned_pods = true, enabled = false }
   }
 }
 
@@ -57,7 +57,7 @@ run "one_deployment_of_two_clusters" {
     error_message = "arm64, each change a version."
   }
   assert {
-    condition     = jsondecode(aws_lambda_function.main["lifecycle"].environment[0].variables["JOURNEYMAN_CLUSTERS"]) == { prod = { preferencePolicy = "Respect", minValuesPolicy = "Strict", usdPerNodeHour = "0.02" }, batch = { preferencePolicy = "Respect", minValuesPolicy = "BestEffort" } }
+    condition     = jsondecode(aws_lambda_function.main["lifecycle"].environment[0].variables["JOURNEYMAN_CLUSTERS"]) == { prod = { preferencePolicy = "Respect", minValuesPolicy = "Strict", usdPerNodeHour = "0.02" }, batch = { preferencePolicy = "Respect", minValuesPolicy = "BestEffort", nominatePlannedPods = true } }
     error_message = "The clusters, in the words of the functions."
   }
   assert {
@@ -177,7 +177,7 @@ run "options" {
     node_roles   = ["arn:aws:iam::123456789012:role/path/mine"]
     kms_key_arn  = "arn:aws:kms:eu-west-1:123456789012:key/1"
     functions    = { provision = { memory = 1769, log = "debug" } }
-    vpc          = { subnet_ids = ["subnet-1"], security_group_ids = ["sg-1"], endpoints = { vpc_id = "vpc-1", route_table_ids = ["rtb-1"] } }
+    vpc          = { subnet_ids = ["subnet-1"], security_group_ids = ["sg-1"], isolated = true, endpoints = { vpc_id = "vpc-1", route_table_ids = ["rtb-1"] } }
   }
   assert {
     condition     = aws_lambda_function.main["provision"].architectures == tolist(["x86_64"]) && aws_lambda_function.main["provision"].memory_size == 1769 && aws_lambda_function.main["provision"].environment[0].variables["RUST_LOG"] == "debug"
@@ -192,7 +192,7 @@ run "options" {
     error_message = "The key is used, and may be."
   }
   assert {
-    condition     = toset(keys(aws_vpc_endpoint.main)) == toset(["ec2", "eks", "ssm", "sqs", "events", "s3", "dynamodb"]) && length(aws_iam_role_policy.network) == 5
+    condition     = toset(keys(aws_vpc_endpoint.main)) == toset(["ec2", "eks", "ssm", "sqs", "events", "s3", "dynamodb"]) && length(aws_iam_role_policy.network) == 5 && aws_lambda_function.main["catalog"].environment[0].variables["ISOLATED_VPC"] == "true"
     error_message = "A VPC without a way out has endpoints."
   }
 }

@@ -27,6 +27,8 @@ pub struct Config {
     pub table: Option<String>,
     /// Where domain events go.
     pub event_bus: Option<String>,
+    /// There is no way to IAM and to the Price List, which have no VPC endpoints in most Regions: they are not called.
+    pub isolated_vpc: bool,
     /// How pods are waited for.
     pub batching: Batching,
 }
@@ -132,9 +134,22 @@ impl Config {
             longest: duration("BATCH_MAX_DURATION", 10)?,
             linger: duration("JOURNEYMAN_LINGER", 50)?,
         };
+        let isolated_vpc = match get("ISOLATED_VPC").as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(value) => {
+                return Err(ConfigError::Invalid {
+                    name: "ISOLATED_VPC",
+                    value: value.to_owned(),
+                    message: "neither true nor false".to_owned(),
+                    help: "true where no NAT leads out of the VPC: neither IAM nor the Price List is called then",
+                });
+            }
+        };
         Ok(Self {
             region,
             clusters,
+            isolated_vpc,
             wake_queue: get("JOURNEYMAN_WAKE_QUEUE_URL"),
             lifecycle_queue: get("JOURNEYMAN_LIFECYCLE_QUEUE_URL"),
             interruption_queue: get("JOURNEYMAN_INTERRUPTION_QUEUE_URL"),
@@ -211,6 +226,7 @@ mod tests {
         assert_eq!(config.batching.linger, SignedDuration::from_secs(50));
         assert_eq!(config.batching.idle, SignedDuration::from_secs(1));
         assert_eq!(config.batching.longest, SignedDuration::from_secs(10));
+        assert!(!config.isolated_vpc);
         assert!(config.cluster("other").unwrap_err().to_string().contains("prod"));
     }
 
@@ -240,6 +256,7 @@ mod tests {
             (vec![region, ("JOURNEYMAN_CLUSTERS", r#"{"a": {"lingr": 1}}"#)], "unknown field"),
             (vec![region, ("JOURNEYMAN_CLUSTERS", r#"{"a": {"usdPerNodeHour": "x"}}"#)], "usdPerNodeHour"),
             (vec![region, one, ("JOURNEYMAN_LINGER", "soon")], "JOURNEYMAN_LINGER=soon"),
+            (vec![region, one, ("ISOLATED_VPC", "yes")], "ISOLATED_VPC=yes"),
             (vec![region, one, ("BATCH_IDLE_DURATION", "-1s")], "negative"),
         ] {
             let error = read(&vars).unwrap_err().to_string();

@@ -13,7 +13,10 @@ const FATE: [(&str, &str); 20] = [
     ("settings.clusterEndpoint", "asked of EKS"),
     ("settings.eksControlPlane", "asked of EKS"),
     ("settings.clusterCABundle", "asked of EKS"),
-    ("settings.isolatedVPC", "vpc = { …, endpoints = { … } }; name instanceProfile in EC2NodeClasses"),
+    (
+        "settings.isolatedVPC",
+        "vpc = { …, isolated = true, endpoints = { … } }; name instanceProfile in EC2NodeClasses",
+    ),
     ("settings.vmMemoryOverheadPercent", "what nodes of a type turn out to have is learned"),
     ("settings.reservedENIs", "not a setting: write maxPods into the EC2NodeClass's kubelet"),
     (

@@ -41,7 +41,10 @@ impl World {
 
     /// Deletes what was made for a class, then lets it vanish.
     pub(crate) async fn release_class(&self, name: &str, class: &str, uid: &str) -> Result<(), RunError> {
-        self.cloud.delete_instance_profiles(name, uid).await?;
+        // Where there is no way to IAM none was made.
+        if !self.config.isolated_vpc {
+            self.cloud.delete_instance_profiles(name, uid).await?;
+        }
         if let Some(site) = self.sites.get(name) {
             let released = site.cluster.release_node_class(class, uid).await;
             released.map_err(|refused| RunError::Refused { count: 1, first: refused.to_string() })?;

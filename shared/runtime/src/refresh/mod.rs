@@ -66,7 +66,10 @@ impl World {
             return Ok(());
         }
         let embedded = catalog::embedded()?;
-        let asked = self.cloud.on_demand_prices().await;
+        let asked = match self.config.isolated_vpc {
+            true => Ok(BTreeMap::new()),
+            false => self.cloud.on_demand_prices().await,
+        };
         let region = &self.config.region;
         let published = prices::published(&embedded, stored.then_some(&*known), asked, region);
         let mut catalogue = self.cloud.instance_types(&published, now).await?;
@@ -208,6 +211,7 @@ impl World {
         let subnets = self.cloud.subnets(&spec.subnet_selector_terms).await;
         let profile = match profile(cluster, class) {
             Profile::Named(name) => Ok(name.to_owned()),
+            Profile::Of(_) if self.config.isolated_vpc => Err(NO_IAM.to_owned()),
             Profile::Of(role) => self.cloud.ensure_instance_profile(&role).await.map_err(text),
             Profile::Missing => Err("neither spec.role nor spec.instanceProfile is set".to_owned()),
         };
@@ -237,6 +241,9 @@ impl World {
         }
     }
 }
+
+/// Why no instance profile is made.
+const NO_IAM: &str = "there is no way to IAM from an isolated VPC: name an instance profile in spec.instanceProfile instead of spec.role";
 
 /// Where the instance profile of a class's machines comes from.
 enum Profile<'a> {

@@ -74,6 +74,7 @@ fn answer(operation: &str) -> Option<&'static str> {
              <availableInstanceCount>2</availableInstanceCount><state>active</state>\
              <instanceMatchCriteria>targeted</instanceMatchCriteria></item></capacityReservationSet>"
         }
+        "DescribeLaunchTemplates" => "<launchTemplates/>",
         "DescribePlacementGroups" => {
             "<placementGroupSet><item><groupName>hpc</groupName><groupId>pg-1</groupId><strategy>cluster</strategy>\
              <state>available</state></item></placementGroupSet>"
@@ -148,6 +149,11 @@ struct Refreshed {
 }
 
 fn refreshed(class: Value, conflicts: bool) -> Refreshed {
+    refreshed_with(&[], class, conflicts)
+}
+
+/// The same with variables set.
+fn refreshed_with(variables: &[(&str, &str)], class: Value, conflicts: bool) -> Refreshed {
     let aws = Aws::default();
     let connector = SharedHttpConnector::new(aws.clone());
     let credentials = Credentials::new("x", "x", None, None, "test");
@@ -176,10 +182,10 @@ fn refreshed(class: Value, conflicts: bool) -> Refreshed {
             kubernetes: "1.35".into(),
         };
         let site = Site::new(cluster, eks);
-        let environment = |name: &str| match name {
-            "AWS_REGION" => Some("us-east-1".to_owned()),
-            "JOURNEYMAN_CLUSTERS" => Some("prod".to_owned()),
-            _ => None,
+        let usual = [("AWS_REGION", "us-east-1"), ("JOURNEYMAN_CLUSTERS", "prod")];
+        let environment = |name: &str| {
+            let mut all = usual.iter().chain(variables);
+            all.find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         let mut world = World {
             config: Config::from_vars(environment).unwrap(),
@@ -282,4 +288,29 @@ fn what_a_status_had_and_has_no_more_is_taken_out() {
     assert!(null(&metadata["metadata"]["annotations"], "journeyman.dev/capacity-reservations"), "{metadata}");
     assert!(null(&status["status"], "capacityReservations"), "{status}");
     assert!(!asked.iter().any(|operation| operation == "DescribeCapacityReservations"), "{asked:?}");
+}
+
+#[test]
+fn aws_b83_where_there_is_no_way_to_iam_it_is_not_called() {
+    let isolated = [("ISOLATED_VPC", "true")];
+    let about_profiles = |asked: &[String]| asked.iter().filter(|asked| asked.contains("Profile")).count();
+    let mut made = class();
+    made["spec"].as_object_mut().unwrap().remove("instanceProfile");
+    made["spec"]["role"] = "nodes".into();
+    let Refreshed { written, asked, .. } = refreshed_with(&isolated, made, false);
+    assert_eq!(about_profiles(&asked), 0, "{asked:?}");
+    assert!(
+        written[1].1.to_string().contains("name an instance profile in spec.instanceProfile"),
+        "{written:#?}"
+    );
+    let mut leaving = class();
+    leaving["metadata"]["deletionTimestamp"] = "2026-12-01T10:00:00Z".into();
+    leaving["metadata"]["finalizers"] = json!(["karpenter.k8s.aws/termination"]);
+    let Refreshed { written, asked, result, .. } = refreshed_with(&isolated, leaving.clone(), false);
+    result.unwrap();
+    assert_eq!(about_profiles(&asked), 0, "{asked:?}");
+    assert_eq!(written.len(), 1, "the finalizer goes: {written:#?}");
+    let Refreshed { result, written, .. } = refreshed(leaving, false);
+    assert!(result.is_err(), "elsewhere IAM is asked, and here it refuses");
+    assert_eq!(written, [], "what may have profiles left stays");
 }
