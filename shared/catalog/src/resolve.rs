@@ -58,6 +58,7 @@ fn offerings(
                 capacity_type,
                 price: price.unwrap_or(UNPRICED),
                 available: compatible && price.is_some(),
+                unsteady: false,
                 reservation: None,
             });
         }
@@ -69,6 +70,7 @@ fn offerings(
             capacity_type: CapacityType::Reserved,
             price: MicroUsd(kind.on_demand.map_or(0, |MicroUsd(price)| price.div_ceil(RESERVED_DISCOUNT))),
             available: compatible && reservation.remaining > 0 && !reservation.expiring,
+            unsteady: false,
             reservation: Some(Reservation {
                 id: reservation.id.clone(),
                 kind: reservation.kind.clone(),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use catalog::Ec2Catalogue;
-use jiff::Timestamp;
-use model::Avoided;
+use jiff::{SignedDuration, Timestamp};
+use model::{Avoided, CapacityType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,6 +17,10 @@ use crate::{Cloud, CloudError};
 
 /// The kind of facts about what not to buy from.
 const AVOIDED: &str = "avoided";
+/// The kind of facts about Spot that was short or taken back.
+const UNSTEADY: &str = "unsteady";
+/// So long Spot that was short or taken back is taken for unsteady, from when it may be bought again.
+const UNSTEADY_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// An object as it was read.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -197,9 +201,23 @@ impl Cloud {
         Ok(())
     }
 
-    /// Keeps in mind not to buy there until then; a longer time that is kept already stands.
+    /// Keeps in mind not to buy there until then; a longer time that is kept already stands. That a Spot offering was
+    /// avoided is known for a day more.
     pub async fn avoid(&self, table: &str, what: &Avoided, until: Timestamp) -> Result<(), CloudError> {
-        self.remember(table, &avoided_kind(self.region()), &avoided_key(what), what, until).await
+        let key = avoided_key(what);
+        self.remember(table, &avoided_kind(self.region()), &key, what, until).await?;
+        match what {
+            Avoided::Offering { capacity_type: CapacityType::Spot, .. } => {
+                self.remember(table, &unsteady_kind(self.region()), &key, what, until + UNSTEADY_FOR).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Spot offerings of this Region that were avoided within a day.
+    pub async fn unsteady(&self, table: &str, now: Timestamp) -> Result<Vec<Fact<Avoided>>, CloudError> {
+        let facts = self.remembered(table, &unsteady_kind(self.region()), now).await?;
+        Ok(facts.into_values().collect())
     }
 
     /// What not to buy from at `now`, in this Region.
@@ -229,6 +247,10 @@ fn fact<T: DeserializeOwned>(
     let until = until.and_then(|second| Timestamp::from_second(second).ok()).ok_or("until is no time")?;
     let value = serde_json::from_str(text("value")?).map_err(|error| error.to_string())?;
     Ok((text("key")?.clone(), Fact { value, until }))
+}
+
+fn unsteady_kind(region: &str) -> String {
+    format!("{UNSTEADY}/{region}")
 }
 
 fn avoided_kind(region: &str) -> String {

@@ -72,6 +72,9 @@ pub struct Offering {
     pub price: MicroUsd,
     /// Whether it can be had now.
     pub available: bool,
+    /// Spot that was not to be had, or was taken back, within a day.
+    #[serde(default)]
+    pub unsteady: bool,
     /// The reservation it draws on, for `Reserved`.
     pub reservation: Option<Reservation>,
 }

@@ -174,6 +174,9 @@ pub struct NodePool {
     /// Its last nodes have not come to work.
     #[serde(default)]
     pub trouble: Option<LaunchTrouble>,
+    /// How many types must be cheaper before one Spot node replaces another, if not as many as usual.
+    #[serde(default)]
+    pub spot_flexibility: Option<usize>,
     /// How long a node with a new image is to do well before others are replaced for it.
     #[serde(default)]
     pub canary_soak: Option<SignedDuration>,

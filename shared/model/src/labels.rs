@@ -60,6 +60,8 @@ pub const REGISTRATIONS: &str = "journeyman.dev/registrations";
 pub const LAUNCHES: &str = "journeyman.dev/launches";
 /// Annotation of a pool: after so many failures in a row its launches are held, or `off`.
 pub const LAUNCH_BREAKER: &str = "journeyman.dev/launch-breaker";
+/// Annotation of a pool: how many types must be cheaper before one Spot node replaces another.
+pub const SPOT_FLEXIBILITY: &str = "journeyman.dev/spot-flexibility";
 /// Annotation of a pool: how long a node with a new image is to do well before others are replaced for it.
 pub const CANARY_SOAK: &str = "journeyman.dev/canary-soak";
 /// Annotation: since when a NodeClaim's Node is counted as one that does not become ready for work.

@@ -76,6 +76,7 @@ pub(crate) fn snapshot(nodes: Vec<Node>, pods: Vec<Pod>) -> Snapshot {
             capacity_type: CapacityType::OnDemand,
             price: MicroUsd(price),
             available: true,
+            unsteady: false,
             reservation: None,
         }],
     };

@@ -9,7 +9,7 @@ use api::lower::{LowerOptions, SnapshotOptions, Types, snapshot};
 use catalog::Ec2Catalogue;
 use cloud::store::Fetched;
 use jiff::Timestamp;
-use model::{Avoided, CapacityType, InstanceType, Offering, Snapshot, labels};
+use model::{Avoided, InstanceType, Offering, Snapshot, labels};
 
 use crate::error::RunError;
 use crate::world::World;
@@ -88,13 +88,36 @@ impl World {
 
     /// What is not to be bought for now.
     pub(crate) async fn avoided(&self) -> Result<Vec<Avoided>, RunError> {
-        match &self.config.table {
-            Some(table) => {
-                let facts = self.cloud.avoided(table, Timestamp::now()).await?;
-                Ok(facts.into_iter().map(|fact| fact.value).collect())
-            }
-            None => Ok(Vec::new()),
+        let Some(table) = &self.config.table else { return Ok(Vec::new()) };
+        let facts = self.cloud.avoided(table, Timestamp::now()).await?;
+        Ok(facts.into_iter().map(|fact| fact.value).collect())
+    }
+
+    /// Spot that was short or taken back within a day.
+    pub(crate) async fn unsteady(&self) -> Result<Vec<Avoided>, RunError> {
+        let Some(table) = &self.config.table else { return Ok(Vec::new()) };
+        let facts = self.cloud.unsteady(table, Timestamp::now()).await?;
+        Ok(facts.into_iter().map(|fact| fact.value).collect())
+    }
+}
+
+/// Marks offerings that are known to be unsteady.
+pub(crate) fn unsettle(types: &mut [InstanceType], unsteady: &[Avoided]) {
+    for kind in types {
+        for offering in &mut kind.offerings {
+            offering.unsteady |= unsteady.iter().any(|what| is_of(what, &kind.name, offering));
         }
+    }
+}
+
+/// Whether it is this very offering that is meant.
+fn is_of(what: &Avoided, kind: &str, offering: &Offering) -> bool {
+    match what {
+        Avoided::Offering { instance_type, zone, capacity_type }
+        | Avoided::InPlacementGroup { instance_type, zone, capacity_type, .. } => {
+            instance_type == kind && *zone == offering.zone && *capacity_type == offering.capacity_type
+        }
+        _ => false,
     }
 }
 
@@ -105,16 +128,11 @@ pub(crate) fn avoid(types: &mut [InstanceType], avoided: &[Avoided], class: Opti
     }
     let closed = closed_zones(avoided, class);
     let is_avoided = |kind: &str, placed: Option<&str>, offering: &Offering| {
-        let is_it = |instance_type: &str, zone: &str, capacity_type: CapacityType| {
-            kind == instance_type && offering.zone == zone && offering.capacity_type == capacity_type
-        };
         closed.contains(offering.zone.as_str())
             || avoided.iter().any(|what| match what {
-                Avoided::Offering { instance_type, zone, capacity_type } => {
-                    is_it(instance_type, zone, *capacity_type)
-                }
-                Avoided::InPlacementGroup { group, instance_type, zone, capacity_type } => {
-                    placed == Some(group) && is_it(instance_type, zone, *capacity_type)
+                Avoided::Offering { .. } => is_of(what, kind, offering),
+                Avoided::InPlacementGroup { group, .. } => {
+                    placed == Some(group) && is_of(what, kind, offering)
                 }
                 Avoided::CapacityType(capacity_type) => *capacity_type == offering.capacity_type,
                 Avoided::Reservation(id) => {
@@ -144,7 +162,7 @@ fn closed_zones<'a>(avoided: &[Avoided], class: Option<&'a Ec2NodeClass>) -> BTr
 
 #[cfg(test)]
 mod tests {
-    use model::{MicroUsd, Requirement, Requirements, Resources};
+    use model::{CapacityType, MicroUsd, Requirement, Requirements, Resources};
     use serde_json::json;
 
     use super::*;
@@ -156,6 +174,7 @@ mod tests {
             capacity_type,
             price: MicroUsd(1),
             available: true,
+            unsteady: false,
             reservation: None,
         };
         let offerings = ["a", "b"].into_iter().flat_map(|zone| {
@@ -233,5 +252,22 @@ mod tests {
             });
             assert_eq!(told.collect::<Vec<_>>().join("; "), left, "{avoided:?}");
         }
+    }
+
+    #[test]
+    fn what_was_short_is_unsteady_and_can_be_had_all_the_same() {
+        let mut types = types();
+        let short = Avoided::Offering {
+            instance_type: "c.large".into(),
+            zone: "b".into(),
+            capacity_type: CapacityType::Spot,
+        };
+        unsettle(&mut types, &[short]);
+        let told = types.iter().flat_map(|kind| {
+            let unsteady = kind.offerings.iter().filter(|offering| offering.unsteady && offering.available);
+            unsteady.map(|offering| (kind.name.as_str(), offering.zone.as_str(), offering.capacity_type))
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(told, [("c.large", "b", CapacityType::Spot)]);
     }
 }

@@ -114,6 +114,7 @@ pub fn instance_type(name: &str, cores: i64, gib: i64, price: u64, zones: &[&str
         capacity_type,
         price: MicroUsd(price),
         available: true,
+        unsteady: false,
         reservation: None,
     };
     let each = zones.iter().flat_map(|zone| {
@@ -146,6 +147,7 @@ pub fn reserve(mut kind: InstanceType, id: &str, remaining: u32) -> InstanceType
             capacity_type: CapacityType::Reserved,
             price: MicroUsd(1),
             available: remaining > 0,
+            unsteady: false,
             reservation: Some(reservation),
             ..first
         },

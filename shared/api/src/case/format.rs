@@ -131,6 +131,8 @@ pub(super) struct TypeEntry {
     pub(super) labels: BTreeMap<String, String>,
     /// Offerings that are sold out.
     pub(super) unavailable: Vec<Unavailable>,
+    /// Offerings whose Spot capacity was short or taken back within a day.
+    pub(super) unsteady: Vec<Unavailable>,
     /// In full: all it has.
     #[schemars(schema_with = "quantities")]
     pub(super) capacity: Option<BTreeMap<String, Quantity>>,
@@ -138,7 +140,7 @@ pub(super) struct TypeEntry {
     pub(super) offerings: Option<Vec<OfferingEntry>>,
 }
 
-/// Which offerings are sold out: those that every given field names.
+/// Which offerings: those that every given field names.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Unavailable {

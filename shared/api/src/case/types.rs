@@ -31,7 +31,10 @@ pub(super) fn instance_type(written: &TypeEntry, region: &str) -> Result<Instanc
         None => short_offerings(written)?,
     };
     for out in &written.unavailable {
-        sell_out(&mut offerings, out)?;
+        each_meant(&mut offerings, out, ".unavailable", |offering| offering.available = false)?;
+    }
+    for out in &written.unsteady {
+        each_meant(&mut offerings, out, ".unsteady", |offering| offering.unsteady = true)?;
     }
     offerings.sort_by(|one, two| (&one.zone, one.capacity_type).cmp(&(&two.zone, two.capacity_type)));
     let requirements = requirements(written, region, &capacity, &offerings);
@@ -102,6 +105,7 @@ fn short_offerings(written: &TypeEntry) -> Result<Vec<Offering>, Fault> {
             capacity_type,
             price,
             available: true,
+            unsteady: false,
             reservation: None,
         });
     };
@@ -147,22 +151,29 @@ fn offering(written: &OfferingEntry) -> Result<Offering, Fault> {
         capacity_type: capacity_type(&written.capacity_type, ".offerings")?,
         price: written.price.0,
         available: written.available.unwrap_or(true),
+        unsteady: false,
         reservation,
     })
 }
 
-fn sell_out(offerings: &mut [Offering], out: &Unavailable) -> Result<(), Fault> {
-    let wanted = out.capacity_type.as_deref().map(|name| capacity_type(name, ".unavailable")).transpose()?;
+/// Does something to each offering that is meant.
+fn each_meant(
+    offerings: &mut [Offering],
+    meant: &Unavailable,
+    field: &'static str,
+    change: impl Fn(&mut Offering),
+) -> Result<(), Fault> {
+    let wanted = meant.capacity_type.as_deref().map(|name| capacity_type(name, field)).transpose()?;
     let mut some = false;
     for offering in offerings {
-        let meant = out.zone.as_ref().is_none_or(|zone| *zone == offering.zone)
+        let is_meant = meant.zone.as_ref().is_none_or(|zone| *zone == offering.zone)
             && wanted.is_none_or(|wanted| wanted == offering.capacity_type);
-        if meant {
-            offering.available = false;
+        if is_meant {
+            change(offering);
             some = true;
         }
     }
-    if some { Ok(()) } else { Err((".unavailable", "names no offering of this type".to_owned())) }
+    if some { Ok(()) } else { Err((field, "names no offering of this type".to_owned())) }
 }
 
 /// Every label that nodes of the type can have; well-known ones that it lacks are asked not to exist.

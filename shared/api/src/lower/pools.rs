@@ -136,6 +136,9 @@ fn pool(name: String, pool: &crd::NodePool, status: PoolStatus) -> Result<NodePo
         disruption: disruption(&spec.disruption),
         hashes: hashes(pool),
         trouble: launches::trouble(pool),
+        spot_flexibility: annotation(labels::SPOT_FLEXIBILITY)
+            .and_then(|text| text.parse().ok())
+            .filter(|types| *types > 0),
         canary_soak: annotation(labels::CANARY_SOAK).and_then(|text| crd::duration(text)),
         canary: pool
             .condition("CanaryHealthy")

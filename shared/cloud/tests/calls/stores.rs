@@ -51,6 +51,7 @@ fn what_to_avoid_is_kept_and_read_back() {
     });
     let aws = Aws::answering([
         ("UpdateItem", answer(json!({}))),
+        ("UpdateItem", answer(json!({}))),
         ("UpdateItem", Answer::Says(400, refused.to_string())),
         ("Query", answer(json!({"Items": [item], "Count": 1}))),
     ]);
@@ -64,8 +65,11 @@ fn what_to_avoid_is_kept_and_read_back() {
     assert_eq!(asked[0]["Key"]["key"]["S"], "offering/spot/m5.large/us-east-1a");
     assert_eq!(asked[0]["ConditionExpression"], "attribute_not_exists(#until) OR #until <= :until");
     assert_eq!(asked[0]["ExpressionAttributeValues"][":until"]["N"], "180");
-    assert_eq!(asked[1]["Key"]["key"]["S"], "subnet/subnet-1");
-    assert_eq!(asked[2]["ExpressionAttributeValues"][":now"]["N"], "10");
+    assert_eq!(asked[1]["Key"]["kind"]["S"], "unsteady/us-east-1");
+    assert_eq!(asked[1]["Key"]["key"]["S"], asked[0]["Key"]["key"]["S"]);
+    assert_eq!(asked[1]["ExpressionAttributeValues"][":until"]["N"], (180 + 24 * 3600).to_string());
+    assert_eq!(asked[2]["Key"]["key"]["S"], "subnet/subnet-1");
+    assert_eq!(asked[3]["ExpressionAttributeValues"][":now"]["N"], "10");
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn kind(name: &str, cores: i64, price: u64) -> InstanceType {
             capacity_type,
             price: MicroUsd(price),
             available: true,
+            unsteady: false,
             reservation: None,
         })
     });

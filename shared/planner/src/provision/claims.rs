@@ -147,17 +147,24 @@ fn close(universe: &Universe, columns: &[usize], narrow: bool) -> Option<Vec<usi
 }
 
 /// What of `options` can cost no more than `ceiling`, wherever the fleet launches it: the capacity type of the cheapest
-/// only, and of it the `most` cheapest types. None if nothing is left, or less than `minValues` asks.
+/// only, and of it the `most` cheapest types; with `steady`, none that is unsteady in any zone. None if nothing is left, or less than `minValues` asks.
 pub(crate) fn below(
     universe: &Universe,
     options: &Options,
     ceiling: MicroUsd,
     most: usize,
+    steady: bool,
 ) -> Option<Options> {
     let first = *options.columns.first()?;
     let capacity_type = universe.places[first].capacity_type;
     let of_kind = |column: &usize| universe.places[*column].capacity_type == capacity_type;
-    let columns: Vec<usize> = options.columns.iter().copied().filter(of_kind).collect();
+    let mut columns: Vec<usize> = options.columns.iter().copied().filter(of_kind).collect();
+    if steady {
+        let shaky = columns.iter().filter(|&&column| universe.offering(column).unsteady);
+        let shaky: BTreeSet<usize> = shaky.map(|&column| universe.columns[column].type_index).collect();
+        columns.retain(|&column| !shaky.contains(&universe.columns[column].type_index));
+    }
+    let first = *columns.first()?;
     let dear: BTreeSet<usize> = columns
         .iter()
         .filter(|&&column| universe.price(column) > ceiling)

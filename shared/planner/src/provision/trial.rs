@@ -73,6 +73,8 @@ pub(crate) enum Denied {
     Dear,
     /// So few types are cheap enough.
     FewTypes(usize),
+    /// So few are, of those whose Spot capacity was neither short nor taken back within a day.
+    FewSteadyTypes(usize),
 }
 
 impl<'a> Ground<'a> {
@@ -130,14 +132,29 @@ impl<'a> Ground<'a> {
     pub fn hold(&self, bin: &mut Bin, terms: Terms) -> Result<(), Denied> {
         let ceiling = terms.ceiling.0.saturating_sub(self.snapshot.settings.fee_per_node.0);
         let universe = &self.universe;
-        let below = claims::below(universe, &bin.chosen.options, MicroUsd(ceiling), terms.most_types);
-        let Some(options) = below else { return Err(Denied::Dear) };
+        let below = |steady| {
+            claims::below(universe, &bin.chosen.options, MicroUsd(ceiling), terms.most_types, steady)
+        };
+        let Some(options) = below(false) else { return Err(Denied::Dear) };
         let spot = universe.places[options.first()].capacity_type == CapacityType::Spot;
+        // Where it matters that a Spot node finds its capacity and keeps it, what failed lately doesn't count.
+        if !spot || terms.least_spot_types <= 1 {
+            bin.chosen.options = Rc::new(options);
+            return Ok(());
+        }
         let types = options.types(universe);
-        if spot && types < terms.least_spot_types {
+        if types < terms.least_spot_types {
             return Err(Denied::FewTypes(types));
         }
-        bin.chosen.options = Rc::new(options);
+        let steady = below(true).filter(|steady| steady.types(universe) >= terms.least_spot_types);
+        let Some(steady) = steady else {
+            let left = below(true).map_or(0, |steady| steady.types(universe));
+            return Err(Denied::FewSteadyTypes(left));
+        };
+        // The cheapest may be among those that don't count.
+        bin.chosen.column = steady.first();
+        bin.price = universe.price(bin.chosen.column).plus(self.snapshot.settings.fee_per_node);
+        bin.chosen.options = Rc::new(steady);
         Ok(())
     }
 

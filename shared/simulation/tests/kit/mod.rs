@@ -33,6 +33,7 @@ pub fn instance_type(name: &str, cpu: &str, memory: &str, cents: u64) -> Instanc
                 capacity_type,
                 price,
                 available: true,
+                unsteady: false,
                 reservation: None,
             });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CapacityType, ConsolidationPolicy, KeepCode, MicroUsd, Snapshot, labels};
+use model::{CapacityType, ConsolidationPolicy, KeepCode, MicroUsd, NodePool, Snapshot, labels};
 
 use super::Weights;
 use crate::disruption::candidate::{Candidate, Scene};
@@ -235,8 +235,10 @@ pub(super) fn hold(
 ) -> Result<(), No> {
     let spot = command.members.iter().all(|&member| is_spot(snapshot, &candidates[member]));
     let one = spot && command.members.len() == 1 && command.bins.len() == 1;
-    let (most_types, least_spot_types) =
-        if one { (weights.spot_types, weights.spot_types) } else { (usize::MAX, 1) };
+    // Of a pool that says so itself, as many as it says.
+    let own = command.members.first().and_then(|&member| pool_of(snapshot, &candidates[member]));
+    let spot_types = own.and_then(|pool| pool.spot_flexibility).unwrap_or(weights.spot_types);
+    let (most_types, least_spot_types) = if one { (spot_types, spot_types) } else { (usize::MAX, 1) };
     command.bins.iter().try_for_each(|&bin| {
         // Each may take its share of what is saved, so that even the dearest launch of all saves something.
         let share = u128::from(bins[bin].price.0) * u128::from(command.before.0.saturating_sub(1));
@@ -252,8 +254,20 @@ pub(super) fn hold(
                     format!("{types} types are cheaper Spot, {least_spot_types} are asked of a replacement");
                 (KeepCode::SpotFlexibility, message)
             }
+            Denied::FewSteadyTypes(types) => {
+                let message = format!(
+                    "{types} types are cheaper Spot that was neither short nor taken back within a day, \
+                     {least_spot_types} are asked of a replacement"
+                );
+                (KeepCode::SpotFlexibility, message)
+            }
         })
     })
+}
+
+fn pool_of<'a>(snapshot: &'a Snapshot, candidate: &Candidate) -> Option<&'a NodePool> {
+    let name = snapshot.cluster.nodes[candidate.node].pool()?;
+    snapshot.cluster.pools.iter().find(|pool| pool.name == name)
 }
 
 fn is_spot(snapshot: &Snapshot, candidate: &Candidate) -> bool {

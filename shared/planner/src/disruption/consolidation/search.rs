@@ -309,15 +309,20 @@ impl Search<'_, '_> {
                 });
                 continue;
             }
-            let commands = judge::commands(&self.candidates, &set, &moves);
+            let mut commands = judge::commands(&self.candidates, &set, &moves);
             let mut out = BTreeSet::new();
-            for command in &commands {
-                let verdict = judge::saves_enough(self.snapshot, &self.candidates, command, self.weights)
-                    .and_then(|()| self.balance.approves(self.snapshot, &self.candidates, command))
-                    .and_then(|()| {
-                        let (ground, bins) = (&self.ground, &mut moves.bins);
-                        judge::hold(self.snapshot, ground, &self.candidates, command, bins, self.weights)
-                    });
+            for command in &mut commands {
+                let (ground, bins) = (&self.ground, &mut moves.bins);
+                let verdict = self.approves(command).and_then(|()| {
+                    judge::hold(self.snapshot, ground, &self.candidates, command, bins, self.weights)?;
+                    let after = command.bins.iter().map(|&bin| bins[bin].price).sum();
+                    // What may be launched can be dearer than what was first thought of.
+                    if after == command.after {
+                        return Ok(());
+                    }
+                    command.after = after;
+                    self.approves(command)
+                });
                 if let Err(no) = verdict {
                     self.said.extend(command.members.iter().map(|&member| (member, no.clone())));
                     out.extend(command.members.iter().copied());
@@ -329,6 +334,11 @@ impl Search<'_, '_> {
             set.retain(|place| !out.contains(place));
         }
         None
+    }
+
+    fn approves(&self, command: &Command) -> Result<(), No> {
+        judge::saves_enough(self.snapshot, &self.candidates, command, self.weights)?;
+        self.balance.approves(self.snapshot, &self.candidates, command)
     }
 
     fn write(&self, commands: &[Command], moves: Moves) -> Vec<Consolidation> {

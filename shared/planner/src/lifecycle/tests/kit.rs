@@ -193,6 +193,7 @@ pub fn offering(zone: &str, capacity_type: CapacityType, price: u64) -> Offering
         capacity_type,
         price: MicroUsd(price),
         available: true,
+        unsteady: false,
         reservation: None,
     }
 }

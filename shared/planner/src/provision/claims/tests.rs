@@ -14,6 +14,7 @@ fn kind(name: &str, cpu: i64) -> InstanceType {
         capacity_type: CapacityType::OnDemand,
         price: MicroUsd(cpu.unsigned_abs()),
         available: true,
+        unsteady: false,
         reservation: None,
     };
     let mut requirements = Requirements::new();
