@@ -4,12 +4,14 @@ use std::error::Error;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cluster::{Access, Cluster, Observer, Traffic};
+use cluster::{Access, Cluster, Observer, Plugins, Traffic};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let access = Access::Kubeconfig { path: arguments.next().map(Into::into), context: arguments.next() };
+    let path = arguments.next().map(Into::into);
+    let plugins = Some(Plugins::of_kubectl());
+    let access = Access::Kubeconfig { path, context: arguments.next(), plugins };
     let cluster = Cluster::connect(access).await?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "server {}", cluster.version().await?)?;

@@ -10,11 +10,13 @@ use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client as Transport;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use kube::client::middleware::AuthLayer;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
+use secrecy::ExposeSecret;
 use tower::{Layer, ServiceExt};
 use tower_http::decompression::DecompressionLayer;
 
@@ -31,12 +33,14 @@ const STALE: Duration = Duration::from_secs(8);
 /// The way to an API server.
 #[derive(Clone)]
 pub enum Access {
-    /// As kubectl has it; exec plugins work.
+    /// As kubectl has it.
     Kubeconfig {
         /// The file; without, those of `$KUBECONFIG`, or `~/.kube/config`.
         path: Option<PathBuf>,
         /// The context; without, the current one.
         context: Option<String>,
+        /// How its user is known, if not only by a token or a certificate.
+        plugins: Option<Plugins>,
     },
     /// As `eks:DescribeCluster` tells it.
     Endpoint {
@@ -49,6 +53,18 @@ pub enum Access {
     },
 }
 
+/// The ways in which kubectl makes a user known: exec plugins, identity providers, passwords. A function in Lambda has no use
+/// for them, and isn't linked with what they take.
+#[derive(Clone, Copy, Debug)]
+pub struct Plugins(fn(&Config) -> kube::Result<Option<AuthLayer>>);
+
+impl Plugins {
+    /// All of them.
+    pub fn of_kubectl() -> Self {
+        Self(|config| config.auth_layer())
+    }
+}
+
 /// A client, and the tokens it is to be given.
 pub(crate) async fn client(
     access: Access,
@@ -56,13 +72,28 @@ pub(crate) async fn client(
 ) -> Result<(Client, Option<Tokens>), ClusterError> {
     // The process may have other TLS users: whoever comes first decides, and all of ours use ring.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (config, tokens) = match access {
-        Access::Kubeconfig { path, context } => (kubeconfig(path, context).await?, None),
-        Access::Endpoint { endpoint, ca, tokens } => (endpoint_config(&endpoint, &ca)?, Some(tokens)),
+    let (config, tokens, plugins) = match access {
+        Access::Kubeconfig { path, context, plugins } => {
+            let config = kubeconfig(path, context).await?;
+            let tokens = if plugins.is_none() { token(&config)? } else { None };
+            (config, tokens, plugins)
+        }
+        Access::Endpoint { endpoint, ca, tokens } => (endpoint_config(&endpoint, &ca)?, Some(tokens), None),
     };
     let server = config.cluster_url.to_string();
-    let client = over(&config, counter).map_err(|source| ClusterError::Connection { server, source })?;
+    let client =
+        over(&config, plugins, counter).map_err(|source| ClusterError::Connection { server, source })?;
     Ok((client, tokens))
+}
+
+/// The token of a kubeconfig's user; one with a certificate has none.
+fn token(config: &Config) -> Result<Option<Tokens>, ClusterError> {
+    let user = &config.auth_info;
+    let others = [user.exec.is_some(), user.auth_provider.is_some(), user.username.is_some()];
+    if others.contains(&true) || user.token_file.is_some() {
+        return Err(ClusterError::Plugin);
+    }
+    Ok(user.token.as_ref().map(|token| Tokens::fixed(token.expose_secret())))
 }
 
 async fn kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Result<Config, ClusterError> {
@@ -110,7 +141,7 @@ fn certificates(ca: &str) -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// HTTP/2, so that all watches share one connection; compressed, and counted as it comes off the wire.
-fn over(config: &Config, counter: Arc<Counter>) -> Result<Client, Cause> {
+fn over(config: &Config, plugins: Option<Plugins>, counter: Arc<Counter>) -> Result<Client, Cause> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -126,7 +157,8 @@ fn over(config: &Config, counter: Arc<Counter>) -> Result<Client, Cause> {
         Transport::builder(TokioExecutor::new()).pool_idle_timeout(STALE).build(https);
     let service = Counted::new(transport, counter);
     let service = DecompressionLayer::new().layer(service).map_err(Cause::from);
-    let service = tower::util::option_layer(config.auth_layer()?).layer(service);
+    let authorization = plugins.map(|Plugins(layer)| layer(config)).transpose()?.flatten();
+    let service = tower::util::option_layer(authorization).layer(service);
     let service = config.extra_headers_layer()?.layer(service);
     let service = config.base_uri_layer().layer(service);
     Ok(Client::new(service, config.default_namespace.clone()))
@@ -150,6 +182,31 @@ mod tests {
         for bad in ["no base64!", "-----BEGIN CERTIFICATE-----\nAAA"] {
             assert!(certificates(bad).is_err(), "{bad}");
         }
+    }
+
+    #[tokio::test]
+    async fn without_plugins_a_user_is_known_by_a_token_or_a_certificate() {
+        let folder = std::env::temp_dir().join(format!("journeyman-access-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (user, known) in [
+            (r#"{"token": "secret"}"#, Ok(true)),
+            ("{}", Ok(false)),
+            (r#"{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}}"#, Err(())),
+            (r#"{"username": "me", "password": "secret"}"#, Err(())),
+        ] {
+            let path = folder.join("config");
+            let text = format!(
+                r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+                "clusters": [{{"name": "c", "cluster": {{"server": "http://127.0.0.1:1"}}}}],
+                "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u"}}}}],
+                "users": [{{"name": "u", "user": {user}}}]}}"#
+            );
+            std::fs::write(&path, text).unwrap();
+            let access = Access::Kubeconfig { path: Some(path), context: None, plugins: None };
+            let found = client(access, Arc::default()).await;
+            assert_eq!(found.map(|(_, tokens)| tokens.is_some()).map_err(drop), known, "{user}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[tokio::test]

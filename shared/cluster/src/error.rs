@@ -13,6 +13,15 @@ pub enum ClusterError {
     #[error("reading the kubeconfig")]
     #[diagnostic(code(cluster::kubeconfig), help("check the path, the context's name and $KUBECONFIG"))]
     Kubeconfig(#[source] kube::config::KubeconfigError),
+    /// The kubeconfig's user is known by what isn't there.
+    #[error("the kubeconfig's user is known neither by a token nor by a certificate")]
+    #[diagnostic(
+        code(cluster::plugin),
+        help(
+            "a function needs no kubeconfig: leave it out; for a trial, use a user with a token or a certificate"
+        )
+    )]
+    Plugin,
     /// The endpoint or its certificate authority can't be used.
     #[error("{0}")]
     #[diagnostic(
@@ -85,9 +94,11 @@ impl ClusterError {
     /// Whether the next try may fare better with nobody's help.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Kubeconfig(_) | Self::Endpoint(_) | Self::Connection { .. } | Self::Unreadable { .. } => {
-                false
-            }
+            Self::Kubeconfig(_)
+            | Self::Plugin
+            | Self::Endpoint(_)
+            | Self::Connection { .. }
+            | Self::Unreadable { .. } => false,
             Self::Token { .. } | Self::Transport { .. } | Self::Timeout { .. } => true,
             Self::Answer { status, .. } => matches!(status, 408 | 409 | 410 | 429) || *status >= 500,
         }

@@ -16,7 +16,7 @@ mod tokens;
 mod traffic;
 mod watched;
 
-pub use access::Access;
+pub use access::{Access, Plugins};
 pub use client::Cluster;
 pub use effects::Observed;
 pub use error::{Cause, ClusterError, Refused};

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cluster::Plugins;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -22,7 +23,10 @@ const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 pub async fn run(config: Config) -> Result<(), RunError> {
     let (sender, hints) = unbounded_channel();
     let (told, asked) = unbounded_channel();
-    let world = || World::new(config.clone(), Hints::local(sender.clone()));
+    let world = async || {
+        let world = World::new(config.clone(), Hints::local(sender.clone())).await?;
+        Ok::<_, RunError>(world.with_plugins(Plugins::of_kubectl()))
+    };
     let (mut providing, mut tending, mut scheduled, mut listening) =
         (world().await?, world().await?, world().await?, world().await?);
     // What can be bought comes first: the rest is decided by it.

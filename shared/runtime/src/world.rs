@@ -10,7 +10,7 @@ use api::crd::Ec2NodeClass;
 use catalog::{ClassShape, Ec2Catalogue};
 use cloud::Cloud;
 use cloud::eks::EksFacts;
-use cluster::{Access, ClaimIndex, Cluster, Observer};
+use cluster::{Access, ClaimIndex, Cluster, Observer, Plugins};
 use jiff::Timestamp;
 use model::{Avoided, InstanceType};
 use tokio::sync::Mutex;
@@ -34,6 +34,8 @@ pub struct World {
     pub(crate) metrics: Metrics,
     pub(crate) sites: BTreeMap<String, Site>,
     pub(crate) catalogue: Option<Known>,
+    /// How users of kubeconfigs are known beside tokens and certificates.
+    pub(crate) plugins: Option<Plugins>,
 }
 
 /// One cluster, and where its machines come from.
@@ -101,7 +103,13 @@ impl World {
             metrics: Metrics::default(),
             sites: BTreeMap::new(),
             catalogue: None,
+            plugins: None,
         })
+    }
+
+    /// The same, where kubeconfigs are read as kubectl reads them.
+    pub(crate) fn with_plugins(self, plugins: Plugins) -> Self {
+        Self { plugins: Some(plugins), ..self }
     }
 
     /// To be used from one handler at a time.
@@ -135,7 +143,7 @@ impl World {
     async fn connect(&self, name: &str, kubeconfig: Option<PathBuf>) -> Result<Site, RunError> {
         let eks = self.cloud.cluster(name).await?;
         let access = match kubeconfig {
-            Some(path) => Access::Kubeconfig { path: Some(path), context: None },
+            Some(path) => Access::Kubeconfig { path: Some(path), context: None, plugins: self.plugins },
             None => Access::Endpoint {
                 endpoint: eks.cluster.endpoint.clone(),
                 ca: eks.cluster.certificate_authority.clone(),

@@ -194,6 +194,7 @@ fn refreshed_with(variables: &[(&str, &str)], class: Value, conflicts: bool) -> 
             metrics: Metrics::default(),
             sites: BTreeMap::from([("prod".to_owned(), site)]),
             catalogue: None,
+            plugins: None,
         };
         world.refresh_statuses("prod").await
     });
