@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn aws_d201_where_a_machine_is_and_what_is_around_it() {
+    fn d201_where_a_machine_is_and_what_is_around_it() {
         let class = |change: fn(&mut ClassFacts)| {
             let mut facts = ClassFacts {
                 subnets: ["subnet-1".into(), "subnet-2".into()].into(),

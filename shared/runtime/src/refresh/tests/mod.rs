@@ -96,8 +96,12 @@ impl Server {
     fn answer(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
         let list = |items: &[&Value]| json!({"metadata": {"resourceVersion": "5"}, "items": items});
         if *method == Method::GET {
-            let all = if path.ends_with("/ec2nodeclasses") { list(&[&self.class]) } else { list(&[]) };
-            return (200, all);
+            let found = match path.rsplit('/').next() {
+                Some("ec2nodeclasses") => list(&[&self.class]),
+                Some("default") => self.class.clone(),
+                _ => list(&[]),
+            };
+            return (200, found);
         }
         let body: Value = serde_json::from_slice(body).unwrap();
         self.written.lock().unwrap().push((path.to_owned(), body));
