@@ -180,7 +180,7 @@ fn d201_where_a_machine_is_is_written_down_and_kept_true() {
             vec![both[0]],
         ),
         ("no machine was found", both.to_vec(), None, vec![]),
-        ("EC2 didn't say", both.to_vec(), Some(&machine("1")), vec![]),
+        ("nothing was said", both.to_vec(), Some(&machine("1")), vec![]),
     ] {
         let mut claim = at_rest("c1", "1");
         claim.annotations.extend(map(&written));
