@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use model::{
-    Avoided, Claim, ClassStatus, ConditionStatus, Effect, Instance, LaunchAnswer, LaunchFailure,
-    LaunchFailureKind, LaunchOrder, Offer, Requirements, Resources, StartStage, Taint, TaintEffect, labels,
+    Avoided, CapacityType, Claim, ClassStatus, ConditionStatus, Effect, Instance, LaunchAnswer,
+    LaunchFailure, LaunchFailureKind, LaunchOrder, Offer, Requirements, Resources, StartStage, Taint,
+    TaintEffect, labels,
 };
 
 use super::offers::{self, Choice};
@@ -376,7 +377,8 @@ fn avoided(failure: &LaunchFailure, group: Option<&str>) -> Option<Avoided> {
                 (None, None) => Avoided::Offering { instance_type, zone, capacity_type },
             })
         }
-        LaunchFailureKind::CapacityType => Some(Avoided::CapacityType(failure.offer.as_ref()?.capacity_type)),
+        // Of no offer alone, and so told without one; the only one that an account can be without is Spot.
+        LaunchFailureKind::CapacityType => Some(Avoided::CapacityType(CapacityType::Spot)),
         LaunchFailureKind::Subnet => failure.subnet.clone().map(Avoided::Subnet),
         LaunchFailureKind::Throttled
         | LaunchFailureKind::OtherLaunch

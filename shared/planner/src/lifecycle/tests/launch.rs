@@ -298,7 +298,9 @@ fn l01_a_full_subnet_closes_itself_alone() {
 fn what_is_avoided_follows_from_the_failure() {
     let mut reserved = failure(LaunchFailureKind::Capacity, "ReservationCapacityExceeded");
     reserved.offer.as_mut().unwrap().reservation = Some("cr-1".into());
-    let slr = failure(LaunchFailureKind::CapacityType, "SpotSLRCreationFailed");
+    // It is about no offer alone, and told without one.
+    let slr =
+        LaunchFailure { offer: None, ..failure(LaunchFailureKind::CapacityType, "SpotSLRCreationFailed") };
     let throttled = failure(LaunchFailureKind::Throttled, "RequestLimitExceeded");
     let failures = vec![slr.clone(), reserved, throttled, slr];
     let answer = LaunchAnswer { spent: true, failures, ..LaunchAnswer::default() };
