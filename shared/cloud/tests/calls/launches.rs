@@ -76,6 +76,10 @@ fn what_is_sent_is_what_was_planned() {
         (CapacityType::OnDemand, "c7g.large")
     );
     assert_eq!(machine.launch_group.as_deref(), Some("general-x7k2p"));
+    let spot = launch().offers(CapacityType::Spot, &[("c7g.large", "us-east-1a", 30_000)]);
+    let (_, asked) = carried_out(&spot, [made(), ("CreateFleet", fleet("", ""))]);
+    assert!(asked[0].contains("TagSpecification.2.ResourceType=spot-instances-request"), "{}", asked[0]);
+    assert!(asked[1].contains("SpotOptions.AllocationStrategy=price-capacity-optimized"), "{}", asked[1]);
 }
 
 #[test]

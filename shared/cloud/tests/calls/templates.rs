@@ -127,6 +127,9 @@ fn a_name_stands_for_contents() {
     let mut pool = launch();
     pool.order.pool = Some("other".into());
     others.push(pool);
+    let mut twin = launch();
+    twin.order.node_class.name = "twin".into();
+    others.push(twin);
     let mut kubelet = launch();
     kubelet.shape.kubelet = Kubelet { max_pods: Some(20), ..Kubelet::default() };
     others.push(kubelet);
