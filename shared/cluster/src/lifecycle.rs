@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::crd::{self, Kind};
 use api::lower;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use model::{Attachment, BoundPod, Claim, ClaimNode, ObjectName, UnboundPod, labels, machine_id};
+use model::{Attachment, BoundPod, Claim, ClaimNode, Deployment, ObjectName, UnboundPod, labels, machine_id};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::client::{Ask, Cluster};
+use crate::effects::rollouts;
 use crate::error::ClusterError;
 use crate::kinds::{Kept, Served};
 use crate::slim::SlimPod;
@@ -39,7 +41,9 @@ pub struct LifecycleParts {
     pub orphans: Vec<ClaimNode>,
     /// Pods on those Nodes that are to be drained.
     pub pods: Vec<BoundPod>,
-    /// Volumes attached to these.
+    /// Deployments of those that ask for a successor before they leave, as far as there are any.
+    pub deployments: Vec<Deployment>,
+    /// Volumes attached to these Nodes.
     pub attachments: Vec<Attachment>,
 }
 
@@ -136,7 +140,8 @@ impl ClaimIndex {
             nodes.iter().chain(&orphans).filter(leaving).map(|node| node.name.clone()).collect();
         let attachments = self.cluster.attachments(&draining).await?;
         let pods = self.cluster.pods_on(&draining, &attachments).await?;
-        Ok(LifecycleParts { claims, nodes, orphans, pods, attachments })
+        let deployments = self.cluster.deployments_of(&pods).await?;
+        Ok(LifecycleParts { claims, nodes, orphans, pods, deployments, attachments })
     }
 
     /// The names of NodeClaims that are coming or going.
@@ -379,6 +384,30 @@ impl Cluster {
         let volumes: BTreeMap<ObjectName, Option<String>> = volumes.into_iter().collect();
         let volume = |claim: &ObjectName| volumes.get(claim).cloned().flatten();
         Ok(pods.iter().filter_map(|pod| lower::bound_pod(pod, volume)).collect())
+    }
+
+    /// Deployments of pods that ask for a successor before they leave. Not to be let read one is an answer too: the right is
+    /// given only where pods may ask for that.
+    async fn deployments_of(&self, pods: &[BoundPod]) -> Result<Vec<Deployment>, ClusterError> {
+        let names = pods.iter().filter(|pod| pod.deleting.is_none()).filter_map(|pod| {
+            let deployment = pod.surge.as_ref().filter(|surge| surge.is_wanted())?.deployment.as_ref()?;
+            Some(ObjectName::new(&pod.name.namespace, deployment))
+        });
+        let names: BTreeSet<ObjectName> = names.collect();
+        let found: Vec<Option<Deployment>> = stream::iter(names)
+            .map(|name| async move {
+                match self.get::<apps::Deployment>(rollouts::path(&name)).await {
+                    Ok(found) => {
+                        Ok(found.map(|found| Deployment { name, rollout: Some(lower::rollout(&found)) }))
+                    }
+                    Err(error) if error.status() == Some(403) => Ok(Some(Deployment { name, rollout: None })),
+                    Err(error) => Err(error),
+                }
+            })
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<Option<T>, ClusterError> {

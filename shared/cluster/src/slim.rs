@@ -5,11 +5,17 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use model::labels;
 use serde::Deserialize;
 
 /// The annotations that count.
-const ANNOTATIONS: [&str; 3] =
-    [model::labels::DO_NOT_DISRUPT, model::labels::POD_DELETION_COST, "kubernetes.io/config.mirror"];
+const ANNOTATIONS: [&str; 5] = [
+    labels::DO_NOT_DISRUPT,
+    labels::POD_DELETION_COST,
+    labels::SURGE,
+    labels::RESTARTED_AT,
+    "kubernetes.io/config.mirror",
+];
 
 /// A pod.
 #[derive(Deserialize)]

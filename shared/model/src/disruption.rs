@@ -115,6 +115,8 @@ pub struct PodFacts {
     pub unready: bool,
     /// When it last came to its node, ended, or was asked to leave, if that is known.
     pub event: Option<Timestamp>,
+    /// Its successor is to be Ready before it leaves (`journeyman.dev/surge`).
+    pub surge: bool,
 }
 
 /// What a PodDisruptionBudget allows now.

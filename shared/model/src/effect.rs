@@ -63,7 +63,12 @@ pub enum Effect {
         uid: String,
         /// The node it is to leave.
         node: String,
+        /// Why it leaves without a successor, if it asks for one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remark: Option<String>,
     },
+    /// Have a Deployment bring new pods and, once they are Ready, take its old ones away.
+    RestartRollout(Box<RestartOrder>),
     /// Make a pod leave, whatever the PodDisruptionBudgets say: its node's time is up.
     DeletePod {
         /// The pod.
@@ -189,6 +194,26 @@ pub struct MarkOrder {
     pub replaced_by: Vec<String>,
     /// When this was decided.
     pub since: Timestamp,
+}
+
+/// A Deployment to be restarted, for the sake of a pod that has to leave its node.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartOrder {
+    /// The Deployment.
+    pub deployment: ObjectName,
+    /// Its uid.
+    pub uid: String,
+    /// When it was last restarted, as written: if that has changed, nothing is written.
+    pub restarted: Option<String>,
+    /// When this was decided, which is written instead.
+    pub at: Timestamp,
+    /// The pod, in the Deployment's namespace.
+    pub pod: String,
+    /// The pod's uid.
+    pub pod_uid: String,
+    /// The node it is to leave.
+    pub node: String,
 }
 
 /// How a node's start came out, or a stage of it.

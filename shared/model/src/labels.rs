@@ -97,6 +97,12 @@ pub const NODECLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-ve
 pub const HASH_VERSION: &str = "journeyman-1";
 /// Annotation of a pod: how much its controller would miss it.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// Annotation of a pod: `true` if its successor is to be Ready before it leaves a node that goes.
+pub const SURGE: &str = "journeyman.dev/surge";
+/// Annotation of a pod template, and of pods made from it: when its rollout was last restarted.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// Label of a Deployment's pods: which of its ReplicaSets they are of.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 /// Annotation of a pool: what becomes of nodes whose Spot capacity is at risk.
 pub const REBALANCE: &str = "journeyman.dev/rebalance";
 /// Annotation: the machine carries its names as tags.

@@ -37,20 +37,20 @@ pub use disruption::{
 };
 pub use effect::{
     Avoided, ClaimChange, Condition, ConditionStatus, Effect, EventKind, LaunchOrder, MarkOrder, NodeChange,
-    NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, StartStage, readiness,
+    NodeClaimDraft, ObjectRef, Registration, RegistrationFailure, RestartOrder, StartStage, readiness,
 };
 pub use hash::Fnv1a;
 pub use interruption::{InterruptionSnapshot, Notice, NoticeKind, machine_id};
 pub use lifecycle::{
-    Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Instance, InstanceState, LaunchAnswer,
-    LaunchClass, LaunchFailure, LaunchFailureKind, LeavingClass, LifecycleSnapshot, PlannedPod,
-    SweepSnapshot, UnboundPod,
+    Attachment, BoundPod, Care, Claim, ClaimNode, ClassStatus, Deployment, Instance, InstanceState,
+    LaunchAnswer, LaunchClass, LaunchFailure, LaunchFailureKind, LeavingClass, LifecycleSnapshot, PlannedPod,
+    Rollout, Surge, SweepSnapshot, UnboundPod,
 };
 pub use money::MicroUsd;
 pub use plan::{Funnel, FunnelStep, Note, Offer, Plan, PlannedNode, Unschedulable};
 pub use pod::{
     AffinityTerm, HostPort, Namespaces, ObjectName, Owner, Phase, Pod, PodSpec, Spread, Volume, VolumeFault,
-    Weighted,
+    Weighted, deployment_of,
 };
 pub use quantity::{Quantity, QuantityError};
 pub use reason::{Code, Help, Reason};

@@ -29,6 +29,9 @@ pub struct LifecycleSnapshot {
     pub orphans: Vec<ClaimNode>,
     /// Pods on nodes that are to be drained.
     pub pods: Vec<BoundPod>,
+    /// Deployments of those of them that ask for a successor before they leave; one that is missing does not exist.
+    #[serde(default)]
+    pub deployments: Vec<Deployment>,
     /// Volumes attached to those nodes.
     pub attachments: Vec<Attachment>,
     /// Machines with the provider id, or the launch group, of one of them.
@@ -319,6 +322,62 @@ pub struct BoundPod {
     pub grace_seconds: i64,
     /// Persistent volumes it uses.
     pub volumes: Vec<String>,
+    /// What it says of a successor that is to be Ready before it leaves, if anything.
+    #[serde(default)]
+    pub surge: Option<Surge>,
+}
+
+/// A pod's annotation `journeyman.dev/surge`, and what it takes to do as it says.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Surge {
+    /// The annotation, as written.
+    pub text: String,
+    /// The Deployment that the pod is of, in its namespace.
+    pub deployment: Option<String>,
+    /// When the rollout was restarted that the pod came with, as written.
+    pub restarted: Option<String>,
+}
+
+impl Surge {
+    /// Whether it asks for a successor.
+    pub fn is_wanted(&self) -> bool {
+        self.text == "true"
+    }
+}
+
+/// A Deployment with a pod that asks for a successor before it leaves.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deployment {
+    /// Its name.
+    pub name: ObjectName,
+    /// How it brings new pods; none if it may not be read.
+    pub rollout: Option<Rollout>,
+}
+
+/// How a Deployment brings new pods in the place of old ones.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollout {
+    /// The Deployment's uid.
+    pub uid: String,
+    /// How many pods it is to have.
+    pub replicas: i64,
+    /// By `RollingUpdate`: old pods may stay until new ones are Ready.
+    pub rolling: bool,
+    /// How many more than its replicas there may be meanwhile.
+    pub max_surge: i64,
+    /// How many fewer may be Ready.
+    pub max_unavailable: i64,
+    /// How long it may take until new pods are Ready.
+    pub progress_deadline_seconds: i64,
+    /// It brings none for now.
+    pub paused: bool,
+    /// It was asked to go.
+    pub deleting: bool,
+    /// When it was last restarted, as written.
+    pub restarted: Option<String>,
 }
 
 /// A persistent volume attached to a node.

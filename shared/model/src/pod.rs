@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::disruption::PodFacts;
+use crate::labels;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::selector::LabelSelector;
@@ -251,7 +252,20 @@ pub struct VolumeFault {
     pub detail: String,
 }
 
+/// The Deployment of a ReplicaSet, by the ReplicaSet's name and its pods' labels.
+pub fn deployment_of<'a>(replica_set: &'a str, labels: &BTreeMap<String, String>) -> Option<&'a str> {
+    let hash = labels.get(labels::POD_TEMPLATE_HASH).filter(|hash| !hash.is_empty())?;
+    let name = replica_set.strip_suffix(hash.as_str())?.strip_suffix('-')?;
+    Some(name).filter(|name| !name.is_empty())
+}
+
 impl Pod {
+    /// The Deployment it is of.
+    pub fn deployment(&self) -> Option<&str> {
+        let owner = self.owner.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
+        deployment_of(&owner.name, &self.spec.labels)
+    }
+
     /// Whether it holds resources on its node.
     pub fn holds_capacity(&self) -> bool {
         self.node.is_some() && self.phase != Phase::Terminal

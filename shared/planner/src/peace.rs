@@ -29,3 +29,11 @@ pub(crate) fn peace(text: Option<&str>, start: Option<Timestamp>, now: Timestamp
         },
     }
 }
+
+/// When the peace of a duration ends or ended.
+pub(crate) fn end(text: Option<&str>, start: Option<Timestamp>) -> Option<Timestamp> {
+    match peace(text, start, Timestamp::MIN) {
+        Peace::Until(end) => Some(end),
+        Peace::None | Peace::ForGood => None,
+    }
+}

@@ -40,6 +40,31 @@ pub(crate) fn disrupted() -> Taint {
     Taint { key: labels::DISRUPTED.to_owned(), value: String::new(), effect: TaintEffect::NoSchedule }
 }
 
+/// Pods of Deployments, where they ask for a successor before they leave: those that may be such a successor.
+pub(crate) struct Successors<'a>(BTreeMap<(&'a str, &'a str), Vec<&'a Pod>>);
+
+impl<'a> Successors<'a> {
+    /// Those of a cluster, but for pods on nodes that `leaves` says are going.
+    pub fn new(cluster: &'a Cluster, leaves: impl Fn(&str) -> bool) -> Self {
+        let mut by_deployment: BTreeMap<_, Vec<&Pod>> = BTreeMap::new();
+        let stays = |pod: &&Pod| is_active(pod) && !pod.node.as_deref().is_some_and(&leaves);
+        for pod in cluster.pods.iter().filter(|pod| pod.disruption.surge).filter(stays) {
+            if let Some(deployment) = pod.deployment() {
+                by_deployment.entry((pod.name.namespace.as_str(), deployment)).or_default().push(pod);
+            }
+        }
+        Self(by_deployment)
+    }
+
+    /// Whether a pod's successor is there, so that its Deployment takes the pod away: a younger one of another ReplicaSet.
+    pub fn replace(&self, pod: &Pod) -> bool {
+        let Some(deployment) = pod.deployment().filter(|_| pod.disruption.surge) else { return false };
+        let succeeds = |other: &&Pod| other.owner != pod.owner && other.created > pod.created;
+        let others = self.0.get(&(pod.name.namespace.as_str(), deployment));
+        others.is_some_and(|others| others.iter().any(succeeds))
+    }
+}
+
 /// PodDisruptionBudgets by namespace.
 pub(crate) struct Guards<'a>(BTreeMap<&'a str, Vec<&'a PodDisruptionBudget>>);
 

@@ -121,6 +121,7 @@ impl World {
             nodes: parts.nodes,
             orphans: parts.orphans,
             pods: parts.pods,
+            deployments: parts.deployments,
             attachments: parts.attachments,
             instances,
             // A listing that fails half-way is an error.

@@ -215,16 +215,22 @@ class Bench:
         for file in sorted((ROOT / "infra" / "kubernetes").glob("*.yaml")):
             if file.stem not in ("crds", "kustomization"):
                 self.kube.apply_text(file.read_text(encoding="utf-8"))
-        until(lambda: all(self._may_list_claims(name) for name in NAMES))
+        until(lambda: all(self._may(name, "list", "karpenter.sh", "nodeclaims") for name in NAMES))
 
-    def _may_list_claims(self, function):
+    def give_right_to_surge(self):
+        """Lets `lifecycle` restart Deployments whose pods ask for it, which a deployment doesn't by itself."""
+        file = ROOT / "infra" / "kubernetes" / "optional" / "surge.yaml"
+        self.kube.apply_text(file.read_text(encoding="utf-8"))
+        until(lambda: self._may("lifecycle", "patch", "apps", "deployments"))
+
+    def _may(self, function, verb, group, resource):
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
             "spec": {
                 "user": f"journeyman:{function}",
                 "groups": [f"journeyman:{function}"],
-                "resourceAttributes": {"group": "karpenter.sh", "resource": "nodeclaims", "verb": "list"},
+                "resourceAttributes": {"group": group, "resource": resource, "verb": verb, "namespace": "default"},
             },
         }
         answer = self.kube.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", json=review)

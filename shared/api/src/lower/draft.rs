@@ -103,13 +103,16 @@ impl PodEntry {
 
 /// What bears on whether a pod's node may go. A manifest of a pod that runs says nothing of whether it is Ready.
 pub(super) fn facts(meta: &ObjectMeta, status: Option<&core::PodStatus>) -> PodFacts {
-    let cost = meta.annotations.as_ref().and_then(|all| all.get(labels::POD_DELETION_COST));
+    let annotation = |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key));
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     PodFacts {
-        deletion_cost: cost.and_then(|cost| cost.parse().ok()).unwrap_or_default(),
+        deletion_cost: annotation(labels::POD_DELETION_COST)
+            .and_then(|cost| cost.parse().ok())
+            .unwrap_or_default(),
         started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
         unready: conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False"),
         event: event(meta, status, conditions),
+        surge: annotation(labels::SURGE).is_some_and(|text| text == "true"),
     }
 }
 

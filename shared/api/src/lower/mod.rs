@@ -40,7 +40,7 @@ pub use interruption::interruption;
 pub use live::{Object, PodObject, SharedSpecs, read_stored};
 pub use objects::{Objects, Placed};
 pub use raise::{duration, node_claim, resources, taints};
-pub use single::{attachment, bound_pod, claim, claim_node, mounted_claims};
+pub use single::{attachment, bound_pod, claim, claim_node, mounted_claims, rollout};
 pub use snapshot::{SnapshotOptions, Types, snapshot};
 
 /// How objects are lowered.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::{
-    Attachment, BoundPod, Claim, ClaimNode, Condition, ConditionStatus, ObjectName, Taint, TaintEffect,
-    labels,
+    Attachment, BoundPod, Claim, ClaimNode, Condition, ConditionStatus, ObjectName, Rollout, Surge, Taint,
+    TaintEffect, deployment_of, labels,
 };
 
 use super::draft::{time, tolerations};
@@ -88,6 +90,12 @@ pub fn bound_pod(pod: &core::Pod, volume: impl Fn(&ObjectName) -> Option<String>
         meta.owner_references.iter().flatten().any(|owner| owner.kind == kind && owner.api_version == version)
     };
     let annotation = |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).cloned();
+    let deployment = || {
+        let owned =
+            |owner: &&meta::OwnerReference| owner.kind == "ReplicaSet" && owner.controller == Some(true);
+        let replica_set = meta.owner_references.iter().flatten().find(owned)?;
+        deployment_of(&replica_set.name, meta.labels.as_ref()?).map(str::to_owned)
+    };
     let disrupted =
         Taint { key: labels::DISRUPTED.to_owned(), value: String::new(), effect: TaintEffect::NoSchedule };
     let tolerated = tolerations(spec, &mut Vec::new());
@@ -110,8 +118,46 @@ pub fn bound_pod(pod: &core::Pod, volume: impl Fn(&ObjectName) -> Option<String>
         // What the API server fills in.
         grace_seconds: spec.termination_grace_period_seconds.unwrap_or(30),
         volumes: claims.filter_map(|claim| volume(&claim)).collect(),
+        surge: annotation(labels::SURGE).map(|text| Surge {
+            text,
+            deployment: deployment(),
+            restarted: annotation(labels::RESTARTED_AT),
+        }),
         name,
     })
+}
+
+/// How a Deployment brings new pods in the place of old ones. What it leaves open is as the API server would fill it in.
+pub fn rollout(deployment: &apps::Deployment) -> Rollout {
+    let meta = &deployment.metadata;
+    let spec = deployment.spec.clone().unwrap_or_default();
+    let replicas = spec.replicas.unwrap_or(1).into();
+    let strategy = spec.strategy.unwrap_or_default();
+    let rolling = strategy.rolling_update.unwrap_or_default();
+    let annotations = spec.template.metadata.and_then(|meta| meta.annotations).unwrap_or_default();
+    Rollout {
+        uid: meta.uid.clone().unwrap_or_default(),
+        replicas,
+        rolling: strategy.type_.is_none_or(|kind| kind == "RollingUpdate"),
+        max_surge: part(rolling.max_surge.as_ref(), replicas, 99),
+        max_unavailable: part(rolling.max_unavailable.as_ref(), replicas, 0),
+        progress_deadline_seconds: spec.progress_deadline_seconds.unwrap_or(600).into(),
+        paused: spec.paused.unwrap_or_default(),
+        deleting: meta.deletion_timestamp.is_some(),
+        restarted: annotations.get(labels::RESTARTED_AT).cloned(),
+    }
+}
+
+/// A number of pods: as such, or as a share of all with `more` hundredths of a pod on top. A quarter where none is given.
+fn part(written: Option<&IntOrString>, all: i64, more: i64) -> i64 {
+    let percent = match written {
+        Some(IntOrString::Int(number)) => return (*number).into(),
+        Some(IntOrString::String(text)) => {
+            text.strip_suffix('%').and_then(|text| text.parse::<i32>().ok()).unwrap_or_default()
+        }
+        None => 25,
+    };
+    (all * i64::from(percent) + more) / 100
 }
 
 /// The claims that a pod mounts, as `bound_pod` will ask for them.

@@ -10,6 +10,7 @@ mod pods;
 mod pools;
 mod reading;
 mod requests;
+mod surge;
 mod topology;
 mod volumes;
 mod workloads;

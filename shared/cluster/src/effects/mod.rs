@@ -7,6 +7,7 @@ mod events;
 mod marks;
 mod nodes;
 mod pods;
+pub(crate) mod rollouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +58,10 @@ impl Cluster {
             Effect::ChangeNode(change) => self.change_node(change).await,
             Effect::DeleteNode { node, uid } => self.delete_node(node, uid).await,
             Effect::ReleaseNode { node, uid } => self.release_node(node, uid).await,
-            Effect::EvictPod { pod, uid, node } => self.evict(pod, uid, node).await,
+            Effect::EvictPod { pod, uid, node, remark } => {
+                self.evict(pod, uid, node, remark.as_deref()).await
+            }
+            Effect::RestartRollout(order) => self.restart_rollout(order).await,
             Effect::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
             Effect::NoteRegistrations { pool, outcomes } => self.note_registrations(pool, outcomes).await,
             Effect::TellNodePool { pool, kind, condition } => {

@@ -14,8 +14,15 @@ fn path(pod: &ObjectName) -> String {
 
 impl Cluster {
     /// Asks a pod to leave, by the API that minds PodDisruptionBudgets.
-    pub(super) async fn evict(&self, pod: &ObjectName, uid: &str, node: &str) -> Result<Observed, Refused> {
+    pub(super) async fn evict(
+        &self,
+        pod: &ObjectName,
+        uid: &str,
+        node: &str,
+        remark: Option<&str>,
+    ) -> Result<Observed, Refused> {
         let what = format!("evicting {pod}");
+        let remark = remark.map(|remark| format!("; {remark}")).unwrap_or_default();
         let body = json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -27,14 +34,14 @@ impl Cluster {
         if !answer.status.is_success()
             && let Some(message) = answer.refusal().budget()
         {
-            let said = format!("pod {pod} can't be evicted: {message}");
+            let said = format!("pod {pod} can't be evicted: {message}{remark}");
             self.say(&ObjectRef::Node(node.to_owned()), None, EventKind::Warning, "FailedDraining", &said)
                 .await;
             return Err(Refused::Budget { pod: pod.to_string(), message });
         }
         let observed = or_gone(accepted(answer, &what))?;
         if observed == Observed::Done {
-            let said = format!("evicted from node {node}, which is to go");
+            let said = format!("evicted from node {node}, which is to go{remark}");
             self.say(&ObjectRef::Pod(pod.clone()), Some(uid), EventKind::Normal, "Evicted", &said).await;
         }
         Ok(observed)

@@ -522,7 +522,7 @@ async fn labels_are_taken_away_where_they_are() {
 async fn nodes_and_pods_are_meant_by_their_uid() {
     let pod = || ObjectName::new("default", "web-0");
     let delete_node = || Effect::DeleteNode { node: "n".into(), uid: "uid-n".into() };
-    let evict = || Effect::EvictPod { pod: pod(), uid: "uid-web-0".into(), node: "n".into() };
+    let evict = || Effect::EvictPod { pod: pod(), uid: "uid-web-0".into(), node: "n".into(), remark: None };
     let delete = || Effect::DeletePod { pod: pod(), uid: "uid-web-0".into(), grace_seconds: 7 };
     let nominate = || Effect::NominateNode { pod: pod(), uid: "uid-web-0".into(), node: "n".into() };
     let options =

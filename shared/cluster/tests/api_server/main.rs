@@ -9,4 +9,5 @@ mod lease;
 mod lifecycle;
 mod requests;
 mod rights;
+mod rollouts;
 mod watches;

@@ -54,7 +54,7 @@ async fn a_server_that_does_not_answer_is_given_up() {
 async fn what_a_budget_holds_is_not_asked_again() {
     let path = "POST /api/v1/namespaces/default/pods/web-0/eviction";
     let pod = ObjectName::new("default", "web-0");
-    let evict = Effect::EvictPod { pod, uid: "uid-web-0".into(), node: "n1".into() };
+    let evict = Effect::EvictPod { pod, uid: "uid-web-0".into(), node: "n1".into(), remark: None };
     let message = "The disruption budget web needs 6 healthy pods and has 6 currently";
     let mut held =
         status(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.");

@@ -1,5 +1,5 @@
 //! What each function asks of the server, whatever it answers, against what `infra/kubernetes` lets the function do: no less,
-//! and no more. Which effects and reads are a function's is read off the planner's and the runtime's sources.
+//! and no more; what only some clusters' owners want is let by `infra/kubernetes/optional`. Which effects and reads are a function's is read off the planner's and the runtime's sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use http::{Method, Request};
 use kube::client::Body;
 use model::{
     ClaimChange, Condition, ConditionStatus, DisruptionReason, Effect, EventKind, MarkOrder, NodeChange,
-    ObjectName, ObjectRef, Registration, RegistrationFailure, StartStage,
+    ObjectName, ObjectRef, Registration, RegistrationFailure, RestartOrder, StartStage,
 };
 use serde_json::{Value, json};
 
@@ -31,6 +31,12 @@ const FUNCTIONS: [(&str, &[&str], &[&str]); 5] = [
     ),
     ("catalog", &[], &["refresh"]),
 ];
+
+/// Manifests that a cluster's owner may add, and whom they are for.
+const OPTIONAL: [(&str, &str); 1] = [("lifecycle", "optional/surge")];
+
+/// Groups whose objects are workloads and what scales them.
+const WORKLOADS: [&str; 3] = ["apps", "autoscaling", "batch"];
 
 /// What stands among the files of `catalog` and is done by `lifecycle`.
 const OF_LIFECYCLE: &str = "fn look_at_pools(";
@@ -160,7 +166,16 @@ fn effects(name: &str, subjects: &BTreeSet<String>) -> Vec<Effect> {
         })),
         "DeleteNode" => Effect::DeleteNode { node, uid },
         "ReleaseNode" => Effect::ReleaseNode { node, uid },
-        "EvictPod" => Effect::EvictPod { pod, uid, node },
+        "EvictPod" => Effect::EvictPod { pod, uid, node, remark: None },
+        "RestartRollout" => Effect::RestartRollout(Box::new(RestartOrder {
+            deployment: pod,
+            uid: "uid-a".into(),
+            restarted: None,
+            at: now(),
+            pod: "a".into(),
+            pod_uid: "uid-a".into(),
+            node,
+        })),
         "DeletePod" => Effect::DeletePod { pod, uid, grace_seconds: 1 },
         "NominateNode" => Effect::NominateNode { pod, uid, node },
         "TellNodePool" => {
@@ -326,10 +341,15 @@ fn object(resource: &str, name: &str, way: Way) -> Value {
         }
         "pods" => {
             let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
-            pod(name, "5", json!({ "spec": { "nodeName": "a", "volumes": volumes } }))
+            let owners = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u",
+                "controller": true }]);
+            let metadata = json!({ "labels": { "pod-template-hash": "1" }, "ownerReferences": owners,
+                "annotations": { "journeyman.dev/surge": "true" } });
+            pod(name, "5", json!({ "metadata": metadata, "spec": { "nodeName": "a", "volumes": volumes } }))
         }
         "volumeattachments" => json!({ "metadata": { "name": name }, "spec": { "attacher": "ebs.csi.aws.com",
             "nodeName": "a", "source": { "persistentVolumeName": "v" } }, "status": { "attached": true } }),
+        "deployments" => json!({ "metadata": { "name": name, "uid": "uid-a", "resourceVersion": "5" } }),
         "events" => json!({ "count": 1, "lastTimestamp": "2020-01-01T00:00:00Z" }),
         "leases" if way == Way::Marked => {
             json!({ "metadata": { "resourceVersion": "5" }, "spec": { "holderIdentity": "you", "renewTime": NOW,
@@ -401,14 +421,19 @@ async fn asked(what: impl AsyncFn(Cluster)) -> BTreeSet<Right> {
     }
 }
 
-/// What a function's manifest lets it do. The Lease is every decider's.
-fn granted(function: &str) -> BTreeSet<Right> {
-    let text =
-        |name: &str| std::fs::read_to_string(shared(&format!("../infra/kubernetes/{name}.yaml"))).unwrap();
-    let mut manifest = text(function);
-    if manifest.contains("name: journeyman-lease") {
-        manifest = format!("{manifest}\n---\n{}", text("lease"));
+fn manifest(name: &str) -> String {
+    std::fs::read_to_string(shared(&format!("../infra/kubernetes/{name}.yaml"))).unwrap()
+}
+
+/// What a function's manifest lets it do, and those that may be added. The Lease is every decider's.
+fn granted(function: &str, optional: bool) -> BTreeSet<Right> {
+    let mut manifests = vec![manifest(function)];
+    if manifests[0].contains("name: journeyman-lease") {
+        manifests.push(manifest("lease"));
     }
+    let added = OPTIONAL.iter().filter(|(of, _)| optional && *of == function);
+    manifests.extend(added.map(|(_, name)| manifest(name)));
+    let manifest = manifests.join("\n---\n");
     let mut rights = BTreeSet::new();
     for document in manifest.split("\n---\n") {
         let role: Value = serde_saphyr::from_str(document).unwrap();
@@ -452,7 +477,7 @@ async fn each_function_is_let_do_what_it_does_and_nothing_else() {
         for name in reads_in(&reads) {
             asks.extend(asked(async |cluster: Cluster| read(&cluster, &name, &kinds).await).await);
         }
-        let granted = granted(function);
+        let granted = granted(function, true);
         let told = |what: &str, rights: Vec<&Right>| -> Vec<String> {
             let told =
                 |(verb, group, resource): &Right| format!("{function} {what} {verb} {resource}.{group}");
@@ -462,4 +487,20 @@ async fn each_function_is_let_do_what_it_does_and_nothing_else() {
         faults.extend(told("need not", granted.difference(&asks).collect()));
     }
     assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn workloads_are_left_alone_unless_their_owner_lets_us() {
+    let listed = std::fs::read_dir(shared("../infra/kubernetes/optional")).unwrap();
+    let listed: BTreeSet<String> =
+        listed.map(|entry| format!("optional/{}", entry.unwrap().file_name().to_str().unwrap())).collect();
+    let known: BTreeSet<String> = OPTIONAL.iter().map(|(_, name)| format!("{name}.yaml")).collect();
+    assert_eq!(listed, known);
+    assert!(!manifest("kustomization").contains("optional"));
+    for (function, ..) in FUNCTIONS {
+        let writes = granted(function, false).into_iter().filter(|(verb, group, _)| {
+            WORKLOADS.contains(&group.as_str()) && !["get", "list", "watch"].contains(&verb.as_str())
+        });
+        assert_eq!(writes.collect::<Vec<_>>(), Vec::<Right>::new(), "{function}");
+    }
 }

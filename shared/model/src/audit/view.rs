@@ -95,7 +95,7 @@ fn due(pod: &Pod, nodes: &BTreeMap<&str, &Node>, pdbs: &[PodDisruptionBudget]) -
         || pod.phase == Phase::Terminal
     {
         Due::Stays
-    } else if pod.do_not_disrupt.is_some() || pod.terminating || held() {
+    } else if pod.do_not_disrupt.is_some() || pod.terminating || pod.disruption.surge || held() {
         Due::May
     } else {
         Due::Must

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{BoundPod, ClaimNode, Effect};
 
+use super::surge::{self, Leave};
 use super::view::View;
 use crate::peace::{Peace, peace};
 
@@ -36,8 +37,13 @@ fn is_stuck(pod: &BoundPod, now: Timestamp) -> bool {
     pod.deleting.is_some_and(|gone| now.duration_since(gone) > STUCK_AFTER)
 }
 
-/// Decides about the pods on `node`, which is tainted.
-pub(super) fn drain<'a>(view: &View<'a>, node: &ClaimNode, deadline: Option<Timestamp>) -> Drain<'a> {
+/// Decides about the pods on `node`, which is tainted and drained since `begun`.
+pub(super) fn drain<'a>(
+    view: &View<'a>,
+    node: &ClaimNode,
+    begun: Timestamp,
+    deadline: Option<Timestamp>,
+) -> Drain<'a> {
     let now = view.now();
     let waits = |pod: &&BoundPod| !pod.finished && is_drainable(pod, now);
     let waiting = view.pods_on(&node.name).iter().copied().filter(waits).collect();
@@ -57,13 +63,11 @@ pub(super) fn drain<'a>(view: &View<'a>, node: &ClaimNode, deadline: Option<Time
     }
     let first = rest.iter().map(|pod| tier(pod)).min();
     for pod in &rest {
-        let turn = first == Some(tier(pod)) && pod.deleting.is_none();
         match peace(pod.do_not_disrupt.as_deref(), pod.started, now) {
-            Peace::None if turn => drain.effects.push(Effect::EvictPod {
-                pod: pod.name.clone(),
-                uid: pod.uid.clone(),
-                node: node.name.clone(),
-            }),
+            Peace::None if pod.deleting.is_none() => {
+                let turn = first == Some(tier(pod));
+                drain.see_off(pod, node, turn, surge::leave(view, node, pod, begun));
+            }
             Peace::Until(end) => drain.wake(end),
             Peace::None | Peace::ForGood => {}
         }
@@ -82,6 +86,24 @@ pub(super) fn drain<'a>(view: &View<'a>, node: &ClaimNode, deadline: Option<Time
 }
 
 impl Drain<'_> {
+    /// A successor starts elsewhere, so it needs no turn.
+    fn see_off(&mut self, pod: &BoundPod, node: &ClaimNode, turn: bool, leave: Leave) {
+        match leave {
+            Leave::Evict(remark) if turn => self.effects.push(Effect::EvictPod {
+                pod: pod.name.clone(),
+                uid: pod.uid.clone(),
+                node: node.name.clone(),
+                remark,
+            }),
+            Leave::Evict(_) => {}
+            Leave::Restart(order, end) => {
+                self.effects.push(Effect::RestartRollout(order));
+                self.wake(end);
+            }
+            Leave::Wait(end) => self.wake(end),
+        }
+    }
+
     fn wake(&mut self, time: Timestamp) {
         self.next = Some(self.next.map_or(time, |next| next.min(time)));
     }

@@ -16,6 +16,7 @@ mod offers;
 mod pace;
 mod registration;
 mod stamping;
+mod surge;
 mod sweep;
 mod tagging;
 mod termination;

@@ -111,7 +111,7 @@ pub(super) fn tend_orphan(view: &View<'_>, node: &ClaimNode, desk: &mut Desk) {
         }
         Step::Lost => true,
         Step::Tainted => {
-            let drain = drain(view, node, None);
+            let drain = drain(view, node, since, None);
             let over = drain.is_over() && volumes::attached(view, node).is_empty();
             drain.effects.into_iter().for_each(|effect| desk.effect(effect));
             again = drain.next.map_or(again, |next| again.min(next.duration_since(view.now())));
@@ -227,9 +227,10 @@ pub(crate) fn closing(node: &ClaimNode) -> NodeChange {
 /// Empties the Nodes of one NodeClaim; whether no pods and no volumes are waited for any more.
 fn is_empty(view: &View<'_>, nodes: &[&ClaimNode], deadline: Option<Timestamp>, work: &mut Work<'_>) -> bool {
     let claim = work.claim;
+    let begun = claim.conditions.get(DRAINED).map_or(work.now(), |condition| condition.since);
     let mut over = true;
     for node in nodes {
-        let drain = drain(view, node, deadline);
+        let drain = drain(view, node, begun, deadline);
         if !drain.is_over() {
             over = false;
             let names = named(drain.waiting.iter().map(|pod| pod.name.to_string()));
@@ -241,8 +242,7 @@ fn is_empty(view: &View<'_>, nodes: &[&ClaimNode], deadline: Option<Timestamp>, 
         drain.effects.into_iter().for_each(|effect| work.effect(effect));
     }
     if !claim.is(DRAINED) {
-        let begun = claim.conditions.get(DRAINED).map(|condition| condition.since);
-        let end = begun.map_or(work.now(), |begun| begun) + SHORTEST_DRAIN;
+        let end = begun + SHORTEST_DRAIN;
         if !over || end > work.now() {
             work.set(DRAINED, ConditionStatus::Unknown, "Draining", "");
             work.look_at(end);

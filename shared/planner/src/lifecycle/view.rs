@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Attachment, BoundPod, Claim, ClaimNode, ConditionStatus, Instance, InstanceState, LifecycleSnapshot,
+    Attachment, BoundPod, Claim, ClaimNode, ConditionStatus, Deployment, Instance, InstanceState,
+    LifecycleSnapshot, ObjectName,
 };
 
 use super::REGISTERED;
@@ -117,6 +118,11 @@ impl<'a> View<'a> {
     /// Pods on a Node in name order.
     pub fn pods_on(&self, node: &str) -> &[&'a BoundPod] {
         self.pods.get(node).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// A Deployment of a pod that asks for a successor before it leaves, if it is there.
+    pub fn deployment(&self, name: &ObjectName) -> Option<&'a Deployment> {
+        self.snapshot.deployments.iter().find(|deployment| deployment.name == *name)
     }
 
     /// Volumes attached to a Node in name order.

@@ -28,7 +28,7 @@ use model::{
 };
 use solver::BitSet;
 
-use crate::pods::{Guards, is_in_peace, is_reschedulable};
+use crate::pods::{Guards, Successors, is_in_peace, is_reschedulable};
 
 use classes::Class;
 use explain::{Explainer, Hint};
@@ -273,8 +273,8 @@ pub(crate) fn funnels(snapshot: &Snapshot, pod: usize) -> Arc<Vec<Funnel>> {
 /// A pod that nothing but its node's deadline moves gets room so long before it: as long as a node may take to come.
 const LEAD: SignedDuration = SignedDuration::from_mins(10);
 
-/// Pending pods, and those that must leave nodes that are going. One that may not move gets no room yet: a node bought for
-/// it would stay empty.
+/// Pending pods, and those that must leave nodes that are going. One that may not move gets no room yet, one whose successor
+/// is there gets none at all: a node bought for it would stay empty.
 fn batch(snapshot: &Snapshot) -> Vec<usize> {
     let going: BTreeMap<&str, &Node> = snapshot
         .cluster
@@ -284,9 +284,11 @@ fn batch(snapshot: &Snapshot) -> Vec<usize> {
         .map(|node| (node.name.as_str(), node))
         .collect();
     let guards = Guards::new(&snapshot.cluster);
+    let successors = Successors::new(&snapshot.cluster, |node| going.contains_key(node));
     let leaves = |pod: &Pod| {
         let Some(node) = pod.node.as_deref().and_then(|node| going.get(node)) else { return false };
         is_reschedulable(pod)
+            && !successors.replace(pod)
             && ((!is_in_peace(pod, snapshot.now) && !guards.block(pod)) || ends_soon(node, snapshot.now))
     };
     let pods = snapshot.cluster.pods.iter().enumerate();

@@ -11,7 +11,7 @@ use super::kit::*;
 fn drained(pods: Vec<BoundPod>, deadline: Option<Timestamp>) -> (Vec<String>, Vec<String>) {
     let node = draining("n1", "1");
     let snapshot = LifecycleSnapshot { pods, ..snapshot(Vec::new()) };
-    let drain = drain(&View::new(&snapshot), &node, deadline);
+    let drain = drain(&View::new(&snapshot), &node, ago(10), deadline);
     let waiting = drain.waiting.iter().map(|pod| pod.name.name.clone()).collect();
     let care = model::Care { effects: drain.effects, ..model::Care::default() };
     (lines(&care), waiting)
@@ -106,7 +106,7 @@ fn term_12_evict_04_the_deadline_makes_pods_leave() {
 fn time_alone_wakes() {
     let next = |pod: BoundPod, deadline: Option<i64>| {
         let snapshot = LifecycleSnapshot { pods: vec![pod], ..snapshot(Vec::new()) };
-        let drain = drain(&View::new(&snapshot), &draining("n1", "1"), deadline.map(in_secs));
+        let drain = drain(&View::new(&snapshot), &draining("n1", "1"), ago(10), deadline.map(in_secs));
         drain.next.map(|next| next.duration_since(now()).as_secs())
     };
     assert_eq!(next(pod("p", "n1"), None), None);

@@ -165,6 +165,7 @@ pub fn pod(name: &str, node: &str) -> BoundPod {
         deleting: None,
         grace_seconds: 30,
         volumes: Vec::new(),
+        surge: None,
     }
 }
 
@@ -225,6 +226,7 @@ pub fn snapshot(claims: Vec<Claim>) -> LifecycleSnapshot {
         nodes: Vec::new(),
         orphans: Vec::new(),
         pods: Vec::new(),
+        deployments: Vec::new(),
         attachments: Vec::new(),
         instances: Vec::new(),
         instances_known: true,
@@ -263,6 +265,7 @@ fn line(effect: &Effect) -> String {
         Effect::ChangeNode(change) => format!("node {}{}", change.node, changed_node(change)),
         Effect::DeleteNode { node, .. } => format!("delete node {node}"),
         Effect::EvictPod { pod, .. } => format!("evict {pod}"),
+        Effect::RestartRollout(order) => format!("restart {} for {}", order.deployment, order.pod),
         Effect::DeletePod { pod, grace_seconds, .. } => format!("kill {pod} in {grace_seconds}"),
         Effect::Terminate { provider_id } => format!("terminate {provider_id}"),
         Effect::TagInstance { provider_id, tags } => format!("tag {provider_id} {tags:?}"),

@@ -7,6 +7,7 @@ mod launch;
 mod offers;
 mod registration;
 mod stamping;
+mod surge;
 mod sweep;
 mod termination;
 mod world;

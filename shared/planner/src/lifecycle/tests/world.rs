@@ -238,6 +238,7 @@ impl World {
             | Effect::TellNodePool { .. }
             | Effect::Avoid { .. }
             | Effect::NominateNode { .. }
+            | Effect::RestartRollout(_)
             | Effect::HintLifecycle { .. }
             | Effect::HintProvision { .. }
             | Effect::PublishEvent { .. } => {}
