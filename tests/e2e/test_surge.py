@@ -60,8 +60,8 @@ def test_its_successor_is_ready_before_it_leaves(bench, pools):
     said = said_of(bench, pod)
     assert "SurgeStarted" in said and "Evicted" not in said
     # One node was made for it: not one for the pod and one for its successor.
-    until(lambda: not alive(bench) & before, 60, explain=bench.kube.summary)
-    assert alive(bench) == of_claims(bench) and len(alive(bench)) == 1
+    until(lambda: not alive(bench) & before and alive(bench) == of_claims(bench), 60, explain=bench.kube.summary)
+    assert len(alive(bench)) == 1
 
 
 def test_where_none_can_come_first_it_is_evicted_and_told_why(bench, pools):
