@@ -224,7 +224,7 @@ mod tests {
             }
             assert!(!text.contains("cluster-admin"), "{path}");
         }
-        assert_eq!(seen, 6, "a file a function, and the Lease");
+        assert_eq!(seen, 7, "a file a function, the Lease, and what may be added");
     }
 
     #[test]
