@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client as Transport;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kube::client::middleware::AuthLayer;
 use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use secrecy::ExposeSecret;
+use tower::util::BoxCloneService;
 use tower::{Layer, ServiceExt};
 use tower_http::decompression::DecompressionLayer;
 
@@ -56,12 +60,20 @@ pub enum Access {
 /// The ways in which kubectl makes a user known: exec plugins, identity providers, passwords. A function in Lambda has no use
 /// for them, and isn't linked with what they take.
 #[derive(Clone, Copy, Debug)]
-pub struct Plugins(fn(&Config) -> kube::Result<Option<AuthLayer>>);
+pub struct Plugins(fn(&Config, Http) -> kube::Result<Http>);
+
+/// What sends requests.
+type Http = BoxCloneService<Request<Body>, Response<UnsyncBoxBody<Bytes, Cause>>, Cause>;
 
 impl Plugins {
     /// All of them.
     pub fn of_kubectl() -> Self {
-        Self(|config| config.auth_layer())
+        Self(|config, http| {
+            Ok(match config.auth_layer()? {
+                Some(layer) => layer.layer(http).boxed_clone(),
+                None => http,
+            })
+        })
     }
 }
 
@@ -157,8 +169,13 @@ fn over(config: &Config, plugins: Option<Plugins>, counter: Arc<Counter>) -> Res
         Transport::builder(TokioExecutor::new()).pool_idle_timeout(STALE).build(https);
     let service = Counted::new(transport, counter);
     let service = DecompressionLayer::new().layer(service).map_err(Cause::from);
-    let authorization = plugins.map(|Plugins(layer)| layer(config)).transpose()?.flatten();
-    let service = tower::util::option_layer(authorization).layer(service);
+    let whole =
+        |response: Response<_>| response.map(|body| BodyExt::map_err(body, Cause::from).boxed_unsync());
+    let service = service.map_response(whole).boxed_clone();
+    let service = match plugins {
+        Some(Plugins(identified)) => identified(config, service)?,
+        None => service,
+    };
     let service = config.extra_headers_layer()?.layer(service);
     let service = config.base_uri_layer().layer(service);
     Ok(Client::new(service, config.default_namespace.clone()))
