@@ -1,5 +1,7 @@
 //! EKS clusters: how they are reached.
 
+use std::net::IpAddr;
+
 use crate::client::failed;
 use crate::user_data::{EksCluster, IpFamily};
 use crate::{Cloud, CloudError};
@@ -33,10 +35,36 @@ impl Cloud {
                     .ok_or_else(empty)?
                     .to_owned(),
                 service_cidr: v6.or(v4).map(str::to_owned),
-                dns: None,
+                dns: v6.or(v4).and_then(dns),
                 ip_family: if v6.is_some() { IpFamily::Ipv6 } else { IpFamily::Ipv4 },
             },
             kubernetes: found.version().unwrap_or_default().to_owned(),
         })
+    }
+}
+
+/// Where a cluster's DNS is: EKS gives it the tenth address for services.
+fn dns(services: &str) -> Option<IpAddr> {
+    match services.split_once('/')?.0.parse().ok()? {
+        IpAddr::V4(first) => Some(IpAddr::V4((u32::from(first).checked_add(10)?).into())),
+        IpAddr::V6(first) => Some(IpAddr::V6((u128::from(first).checked_add(10)?).into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dns_is_the_tenth_address_for_services() {
+        for (services, expected) in [
+            ("10.100.0.0/16", Some("10.100.0.10")),
+            ("172.20.0.0/16", Some("172.20.0.10")),
+            ("fd30:1c53:5f8a::/108", Some("fd30:1c53:5f8a::a")),
+            ("10.100.0.0", None),
+            ("", None),
+        ] {
+            assert_eq!(dns(services), expected.map(|address| address.parse().unwrap()), "{services}");
+        }
     }
 }

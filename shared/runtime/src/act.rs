@@ -48,6 +48,12 @@ impl World {
         let mut acted = Acted::default();
         let this = &*self;
         for group in effects.chunk_by(|a, b| std::mem::discriminant(a) == std::mem::discriminant(b)) {
+            if let [Effect::Terminate { .. }, ..] = group {
+                let (outcome, transient) = told(this.end(group).await);
+                acted.outcomes.extend(group.iter().map(|_| outcome.clone()));
+                acted.transient.extend(transient);
+                continue;
+            }
             let done: Vec<One> = stream::iter(group)
                 .map(|effect| Box::pin(this.one(name, effect)))
                 .buffered(AT_ONCE)
@@ -74,6 +80,15 @@ impl World {
         Ok(acted)
     }
 
+    /// Ends machines by one request: EC2 counts requests, not machines.
+    async fn end(&self, terminations: &[Effect]) -> Result<(), RunError> {
+        let ids = terminations.iter().filter_map(|effect| match effect {
+            Effect::Terminate { provider_id } => Some(provider_id.as_str()),
+            _ => None,
+        });
+        aws::terminate(&self.cloud, ids).await
+    }
+
     async fn one(&self, name: &str, effect: &Effect) -> One {
         if Cluster::is_mine(effect) {
             let Some(site) = self.sites.get(name) else { return plain(Ok(())) };
@@ -93,7 +108,6 @@ impl World {
                 Ok((answer, instances)) => One::Launched(order.group.clone(), answer, instances),
                 Err(error) => plain(Err(error)),
             },
-            Effect::Terminate { provider_id } => plain(aws::terminate(cloud, provider_id).await),
             Effect::TagInstance { provider_id, tags } => plain(aws::tag(cloud, provider_id, tags).await),
             Effect::Avoid { what, until } => plain(aws::avoid(self, what, *until).await),
             Effect::ForgetLaunchTemplates { class, age } => {
@@ -114,11 +128,17 @@ impl World {
 }
 
 fn plain(result: Result<(), RunError>) -> One {
+    let (outcome, transient) = told(result);
+    One::Plain(outcome, transient)
+}
+
+/// What came of it, and what is worth trying again.
+fn told(result: Result<(), RunError>) -> (Outcome, Option<String>) {
     match result {
-        Ok(()) => One::Plain(Outcome::Done, None),
+        Ok(()) => (Outcome::Done, None),
         Err(error) => {
             tracing::warn!(%error, "refused");
-            One::Plain(Outcome::Refused(error.to_string()), Some(error.to_string()))
+            (Outcome::Refused(error.to_string()), Some(error.to_string()))
         }
     }
 }

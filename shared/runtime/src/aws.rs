@@ -56,11 +56,13 @@ pub(crate) async fn all_instances(cloud: &Cloud, cluster: &str) -> Result<Vec<In
     Ok(machines.into_iter().map(|machine| machine.instance).collect())
 }
 
-/// Ends a machine; one that is gone is as good as ended.
-pub(crate) async fn terminate(cloud: &Cloud, provider_id: &str) -> Result<(), RunError> {
-    if let Some(id) = instance_id(provider_id) {
-        cloud.terminate(&[id.to_owned()]).await?;
-    }
+/// Ends machines, by one request; one that is gone is as good as ended.
+pub(crate) async fn terminate<'a>(
+    cloud: &Cloud,
+    provider_ids: impl Iterator<Item = &'a str>,
+) -> Result<(), RunError> {
+    let ids: Vec<String> = provider_ids.filter_map(instance_id).map(str::to_owned).collect();
+    cloud.terminate(&ids).await?;
     Ok(())
 }
 

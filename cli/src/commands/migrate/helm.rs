@@ -17,7 +17,7 @@ const FATE: [(&str, &str); 20] = [
         "settings.isolatedVPC",
         "vpc = { …, isolated = true, endpoints = { … } }; name instanceProfile in EC2NodeClasses",
     ),
-    ("settings.vmMemoryOverheadPercent", "what nodes of a type turn out to have is learned"),
+    ("settings.vmMemoryOverheadPercent", "not a setting: 7.5 % of memory are taken for the hypervisor's"),
     ("settings.reservedENIs", "not a setting: write maxPods into the EC2NodeClass's kubelet"),
     (
         "settings.batchMaxDuration",

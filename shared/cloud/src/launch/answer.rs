@@ -37,9 +37,16 @@ const MEANINGS: [(&str, LaunchFailureKind, &str); 28] = [
     ("Unavailable", Unknown, "InternalError"),
 ];
 
+/// What EC2 says of a spread placement group that has as many machines in a zone as it may have.
+const FULL_GROUP: &str = "limit of instances in this spread placement group";
+
 /// What an error means, and the reason to give for it. Capacity is judged by the code alone: the message of another
 /// error may name it.
 pub fn classify(code: &str, message: &str) -> (LaunchFailureKind, String) {
+    // The one that only its message tells.
+    if message.contains(FULL_GROUP) {
+        return (Capacity, "PlacementGroupFull".to_owned());
+    }
     let found = MEANINGS.into_iter().find(|(text, kind, _)| match kind {
         Capacity | Subnet => code == *text,
         Rejected => code.contains(text) || message.contains(text),
@@ -106,6 +113,7 @@ mod tests {
             ("Unsupported", "", Capacity, "Unsupported"),
             ("IdempotentParameterMismatch", "", OtherLaunch, "IdempotentParameterMismatch"),
             ("InvalidParameterValue", "after InsufficientInstanceCapacity something else", Rejected, "LaunchFailed"),
+            ("InvalidParameterValue", "You have reached the limit of instances in this spread placement group", Capacity, "PlacementGroupFull"),
             ("UnsupportedOperation", "", Rejected, "LaunchFailed"),
             ("", "", Rejected, "LaunchFailed"),
         ];

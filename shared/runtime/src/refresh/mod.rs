@@ -81,7 +81,13 @@ impl World {
     }
 
     async fn refresh_statuses(&mut self, name: &str) -> Result<(), RunError> {
+        // Since the sandbox was made the control plane may have got another version.
+        let eks = self.cloud.cluster(name).await;
         let site = self.site(name).await?;
+        match eks {
+            Ok(eks) => site.eks = eks,
+            Err(error) => tracing::warn!(%error, "EKS is not asked anew"),
+        }
         let (cluster, eks) = (site.cluster.clone(), site.eks.clone());
         let (classes, faults) = cluster.node_classes().await?;
         for (class, fault) in &faults {

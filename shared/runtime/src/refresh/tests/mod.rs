@@ -43,6 +43,7 @@ impl HttpConnector for Aws {
             (None, None) => request.uri().to_owned(),
         };
         let (status, answer) = match answer(&operation) {
+            _ if operation.ends_with("/clusters/prod") => (200, EKS.to_owned()),
             Some(inside) if target.is_some() => (200, inside.to_owned()),
             Some(inside) => (200, format!("<{operation}Response>{inside}</{operation}Response>")),
             None => (
@@ -54,6 +55,9 @@ impl HttpConnector for Aws {
         HttpConnectorFuture::ready(Ok(HttpResponse::new(status.try_into().unwrap(), SdkBody::from(answer))))
     }
 }
+
+/// What EKS says of the cluster, since the process knows it.
+const EKS: &str = r#"{"cluster": {"endpoint": "https://prod", "certificateAuthority": {"data": "authority"}, "version": "1.36"}}"#;
 
 fn answer(operation: &str) -> Option<&'static str> {
     Some(match operation {
@@ -149,6 +153,8 @@ struct Refreshed {
     /// Operations of AWS.
     asked: Vec<String>,
     hints: Vec<Hint>,
+    /// The Kubernetes version that is known then.
+    kubernetes: String,
     result: Result<(), RunError>,
 }
 
@@ -172,7 +178,7 @@ fn refreshed_with(variables: &[(&str, &str)], class: Value, conflicts: bool) -> 
     let server = Server { class, conflicts, written: Arc::default() };
     let (sender, mut hints) = unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let result = runtime.block_on(async {
+    let (result, kubernetes) = runtime.block_on(async {
         let cluster = server.cluster();
         let eks = EksFacts {
             cluster: EksCluster {
@@ -200,19 +206,20 @@ fn refreshed_with(variables: &[(&str, &str)], class: Value, conflicts: bool) -> 
             catalogue: None,
             plugins: None,
         };
-        world.refresh_statuses("prod").await
+        let result = world.refresh_statuses("prod").await;
+        (result, world.sites["prod"].eks.kubernetes.clone())
     });
     let written = server.written.lock().unwrap().clone();
     let asked = aws.0.lock().unwrap().clone();
     let hints = std::iter::from_fn(|| hints.try_recv().ok()).collect();
-    Refreshed { written, asked, hints, result }
+    Refreshed { written, asked, hints, kubernetes, result }
 }
 
 const PATH: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default";
 
 #[test]
 fn aws_b57_what_a_class_draws_on_is_found_and_written() {
-    let Refreshed { written, asked, hints, result } = refreshed(class(), false);
+    let Refreshed { written, asked, hints, result, .. } = refreshed(class(), false);
     result.unwrap();
     assert_eq!(hints, []);
     let [(marked, metadata), (judged, status)] = written.as_slice() else { panic!("{written:#?}") };
@@ -318,4 +325,11 @@ fn aws_b83_where_there_is_no_way_to_iam_it_is_not_called() {
     let Refreshed { result, written, .. } = refreshed(leaving, false);
     assert!(result.is_err(), "elsewhere IAM is asked, and here it refuses");
     assert_eq!(written, [], "what may have profiles left stays");
+}
+
+#[test]
+fn aws_d206_the_version_of_the_control_plane_is_asked_anew() {
+    let Refreshed { kubernetes, result, .. } = refreshed(class(), false);
+    result.unwrap();
+    assert_eq!(kubernetes, "1.36");
 }
