@@ -19,6 +19,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use secrecy::ExposeSecret;
 use tower::util::BoxCloneService;
 use tower::{Layer, ServiceExt};
@@ -43,7 +44,7 @@ pub enum Access {
         path: Option<PathBuf>,
         /// The context; without, the current one.
         context: Option<String>,
-        /// How its user is known, if not only by a token or a certificate.
+        /// How its user is known, if not only by a token.
         plugins: Option<Plugins>,
     },
     /// As `eks:DescribeCluster` tells it.
@@ -57,10 +58,13 @@ pub enum Access {
     },
 }
 
-/// The ways in which kubectl makes a user known: exec plugins, identity providers, passwords. A function in Lambda has no use
+/// The ways in which kubectl makes a user known: certificates, exec plugins, identity providers, passwords. A function in Lambda has no use
 /// for them, and isn't linked with what they take.
 #[derive(Clone, Copy, Debug)]
-pub struct Plugins(fn(&Config, Http) -> kube::Result<Http>);
+pub struct Plugins {
+    tls: fn(&Config) -> kube::Result<ClientConfig>,
+    identified: fn(&Config, Http) -> kube::Result<Http>,
+}
 
 /// What sends requests.
 type Http = BoxCloneService<Request<Body>, Response<UnsyncBoxBody<Bytes, Cause>>, Cause>;
@@ -68,12 +72,15 @@ type Http = BoxCloneService<Request<Body>, Response<UnsyncBoxBody<Bytes, Cause>>
 impl Plugins {
     /// All of them.
     pub fn of_kubectl() -> Self {
-        Self(|config, http| {
-            Ok(match config.auth_layer()? {
-                Some(layer) => layer.layer(http).boxed_clone(),
-                None => http,
-            })
-        })
+        Self {
+            tls: |config| config.rustls_client_config(),
+            identified: |config, http| {
+                Ok(match config.auth_layer()? {
+                    Some(layer) => layer.layer(http).boxed_clone(),
+                    None => http,
+                })
+            },
+        }
     }
 }
 
@@ -87,7 +94,7 @@ pub(crate) async fn client(
     let (config, tokens, plugins) = match access {
         Access::Kubeconfig { path, context, plugins } => {
             let config = kubeconfig(path, context).await?;
-            let tokens = if plugins.is_none() { token(&config)? } else { None };
+            let tokens = if plugins.is_none() { Some(token(&config)?) } else { None };
             (config, tokens, plugins)
         }
         Access::Endpoint { endpoint, ca, tokens } => (endpoint_config(&endpoint, &ca)?, Some(tokens), None),
@@ -98,14 +105,10 @@ pub(crate) async fn client(
     Ok((client, tokens))
 }
 
-/// The token of a kubeconfig's user; one with a certificate has none.
-fn token(config: &Config) -> Result<Option<Tokens>, ClusterError> {
-    let user = &config.auth_info;
-    let others = [user.exec.is_some(), user.auth_provider.is_some(), user.username.is_some()];
-    if others.contains(&true) || user.token_file.is_some() {
-        return Err(ClusterError::Plugin);
-    }
-    Ok(user.token.as_ref().map(|token| Tokens::fixed(token.expose_secret())))
+/// The token of a kubeconfig's user.
+fn token(config: &Config) -> Result<Tokens, ClusterError> {
+    let token = config.auth_info.token.as_ref().ok_or(ClusterError::Plugin)?;
+    Ok(Tokens::fixed(token.expose_secret()))
 }
 
 async fn kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Result<Config, ClusterError> {
@@ -158,8 +161,11 @@ fn over(config: &Config, plugins: Option<Plugins>, counter: Arc<Counter>) -> Res
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT));
-    let mut https =
-        HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    let tls = match &plugins {
+        Some(plugins) => (plugins.tls)(config)?,
+        None => trusting(config)?,
+    };
+    let mut https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = ServerName::try_from(name.clone())?;
         https = https.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name));
@@ -173,12 +179,21 @@ fn over(config: &Config, plugins: Option<Plugins>, counter: Arc<Counter>) -> Res
         |response: Response<_>| response.map(|body| BodyExt::map_err(body, Cause::from).boxed_unsync());
     let service = service.map_response(whole).boxed_clone();
     let service = match plugins {
-        Some(Plugins(identified)) => identified(config, service)?,
+        Some(plugins) => (plugins.identified)(config, service)?,
         None => service,
     };
     let service = config.extra_headers_layer()?.layer(service);
     let service = config.base_uri_layer().layer(service);
     Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// TLS that trusts the API server's authority, and no other.
+fn trusting(config: &Config) -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    for authority in config.root_cert.iter().flatten() {
+        roots.add(CertificateDer::from(authority.as_slice()))?;
+    }
+    Ok(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
 #[cfg(test)]
@@ -202,12 +217,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_plugins_a_user_is_known_by_a_token_or_a_certificate() {
+    async fn without_plugins_a_user_is_known_by_a_token() {
         let folder = std::env::temp_dir().join(format!("journeyman-access-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for (user, known) in [
             (r#"{"token": "secret"}"#, Ok(true)),
-            ("{}", Ok(false)),
+            ("{}", Err(())),
             (r#"{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}}"#, Err(())),
             (r#"{"username": "me", "password": "secret"}"#, Err(())),
         ] {

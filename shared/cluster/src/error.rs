@@ -14,11 +14,11 @@ pub enum ClusterError {
     #[diagnostic(code(cluster::kubeconfig), help("check the path, the context's name and $KUBECONFIG"))]
     Kubeconfig(#[source] kube::config::KubeconfigError),
     /// The kubeconfig's user is known by what isn't there.
-    #[error("the kubeconfig's user is known neither by a token nor by a certificate")]
+    #[error("the kubeconfig's user has no token")]
     #[diagnostic(
         code(cluster::plugin),
         help(
-            "a function needs no kubeconfig: leave it out; for a trial, use a user with a token or a certificate"
+            "a function needs no kubeconfig: leave it out; for a trial, use a user with a token, or `journeyman run`"
         )
     )]
     Plugin,
