@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 const NAMESPACE: &str = "Journeyman";
+/// So many values of a metric the format takes a line.
+const VALUES_A_LINE: usize = 100;
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -59,33 +61,41 @@ impl Metrics {
         set.entry(name).or_insert_with(|| Series { unit, values: Vec::new() })
     }
 
-    /// Writes all there is, a line for each set of labels, and forgets it.
+    /// Writes all there is, a line for each set of labels or as many as its values need, and forgets it.
     pub fn flush(&mut self, now: Timestamp, out: &mut impl Write) -> io::Result<()> {
-        for (labels, set) in std::mem::take(&mut self.sets) {
-            let names: Vec<&str> = labels.iter().map(|(key, _)| *key).collect();
-            let metrics: Vec<Value> =
-                set.iter().map(|(name, series)| json!({"Name": name, "Unit": series.unit})).collect();
-            let mut line = Map::new();
-            line.insert(
-                "_aws".to_owned(),
-                json!({
-                    "Timestamp": now.as_millisecond(),
-                    "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [names], "Metrics": metrics}],
-                }),
-            );
-            line.extend(labels.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))));
-            line.extend(set.into_iter().map(|(name, series)| {
-                let value = match series.values.as_slice() {
-                    [one] => json!(one),
-                    // The format takes up to 100 values an entry.
-                    many => json!(many.iter().take(100).collect::<Vec<_>>()),
-                };
-                (name.to_owned(), value)
-            }));
-            writeln!(out, "{}", Value::Object(line))?;
+        for (labels, mut set) in std::mem::take(&mut self.sets) {
+            while !set.is_empty() {
+                writeln!(out, "{}", line(now, &labels, &mut set))?;
+                set.retain(|_, series| !series.values.is_empty());
+            }
         }
         Ok(())
     }
+}
+
+/// A line with as many of the values as it may hold; they are taken out.
+fn line(now: Timestamp, labels: &Labels, set: &mut BTreeMap<&'static str, Series>) -> Value {
+    let names: Vec<&str> = labels.iter().map(|(key, _)| *key).collect();
+    let metrics: Vec<Value> =
+        set.iter().map(|(name, series)| json!({"Name": name, "Unit": series.unit})).collect();
+    let mut line = Map::new();
+    line.insert(
+        "_aws".to_owned(),
+        json!({
+            "Timestamp": now.as_millisecond(),
+            "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [names], "Metrics": metrics}],
+        }),
+    );
+    line.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), Value::from(value.as_str()))));
+    line.extend(set.iter_mut().map(|(name, series)| {
+        let most = series.values.len().min(VALUES_A_LINE);
+        let value = match series.values.drain(..most).collect::<Vec<f64>>().as_slice() {
+            [one] => json!(one),
+            many => json!(many),
+        };
+        ((*name).to_owned(), value)
+    }));
+    Value::Object(line)
 }
 
 #[cfg(test)]
@@ -121,5 +131,21 @@ mod tests {
                     "cluster": "prod", "nodepool": "web", "karpenter_nodeclaims_created_total": 3.0}),
             ]
         );
+    }
+
+    #[test]
+    fn no_value_is_lost_where_there_are_many() {
+        let mut metrics = Metrics::default();
+        (0..250).for_each(|_| metrics.seconds("decision_seconds", &[("cluster", "prod")], 0.5));
+        metrics.count("decisions_total", &[("cluster", "prod")], 250);
+        let mut out = Vec::new();
+        metrics.flush("2026-06-01T12:00:00Z".parse().unwrap(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let told = lines.map(|line| {
+            let metrics = line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().len();
+            (line["decision_seconds"].as_array().unwrap().len(), metrics, line["decisions_total"].as_f64())
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [(100, 2, Some(250.0)), (100, 1, None), (50, 1, None)]);
     }
 }
