@@ -58,8 +58,8 @@ pub enum Access {
     },
 }
 
-/// The ways in which kubectl makes a user known: certificates, exec plugins, identity providers, passwords. A function in Lambda has no use
-/// for them, and isn't linked with what they take.
+/// The ways in which kubectl makes a user known: certificates, exec plugins, identity providers, passwords. A function in
+/// Lambda has no use for them, and isn't linked with what they take.
 #[derive(Clone, Copy, Debug)]
 pub struct Plugins {
     tls: fn(&Config) -> kube::Result<ClientConfig>,

@@ -22,7 +22,8 @@ pub fn class_shape(class: &crd::Ec2NodeClass) -> (ClassShape, Vec<Note>) {
 
 /// What nodes of a class may drift from.
 pub(super) fn facts(class: &crd::Ec2NodeClass) -> ClassFacts {
-    let status = class.status.clone().unwrap_or_default();
+    let none = crd::Ec2NodeClassStatus::default();
+    let status = class.status.as_ref().unwrap_or(&none);
     let group = reservations::placement_group(class).map(|group| Resolved::Found(group.id));
     let asked = class.spec.placement_group_selector.is_some();
     ClassFacts {
@@ -32,9 +33,9 @@ pub(super) fn facts(class: &crd::Ec2NodeClass) -> ClassFacts {
             labels::NODECLASS_HASH_VERSION,
         ),
         images: status.amis.iter().map(|image| (image.id.clone(), term(&image.requirements).0)).collect(),
-        subnets: status.subnets.into_iter().map(|subnet| subnet.id).collect(),
-        security_groups: status.security_groups.into_iter().map(|group| group.id).collect(),
-        reservations: status.capacity_reservations.into_iter().map(|reservation| reservation.id).collect(),
+        subnets: status.subnets.iter().map(|subnet| subnet.id.clone()).collect(),
+        security_groups: status.security_groups.iter().map(|group| group.id.clone()).collect(),
+        reservations: found(class).iter().map(|reservation| reservation.id.clone()).collect(),
         placement_group: group.unwrap_or(if asked { Resolved::Unknown } else { Resolved::Unasked }),
     }
 }

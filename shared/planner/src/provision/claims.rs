@@ -147,7 +147,8 @@ fn close(universe: &Universe, columns: &[usize], narrow: bool) -> Option<Vec<usi
 }
 
 /// What of `options` can cost no more than `ceiling`, wherever the fleet launches it: the capacity type of the cheapest
-/// only, and of it the `most` cheapest types; with `steady`, none that is unsteady in any zone. None if nothing is left, or less than `minValues` asks.
+/// only, and of it the `most` cheapest types; with `steady`, none that is unsteady in any zone. None if nothing is left, or
+/// less than `minValues` asks.
 pub(crate) fn below(
     universe: &Universe,
     options: &Options,

@@ -119,13 +119,14 @@ impl<'a> Ground<'a> {
         let homeless = homeless.into_iter().flat_map(|left| left.pods).collect();
         let on_nodes = placer.placements().skip(before);
         let on_nodes = on_nodes.map(|(pod, seat)| (pod, placer.fleet.nodes[seat].index)).collect();
-        let fee = self.snapshot.settings.fee_per_node;
-        let priced = |chosen: Chosen| {
-            let price = self.universe.price(chosen.column).plus(fee);
-            Bin { chosen, price }
-        };
+        let priced = |chosen: Chosen| Bin { price: self.price(chosen.column), chosen };
         let bins = packer.into_chosen().into_iter().map(priced).collect();
         Moves { on_nodes, bins, homeless }
+    }
+
+    /// What an hour of a way to buy costs, with the fee.
+    fn price(&self, column: usize) -> MicroUsd {
+        self.universe.price(column).plus(self.snapshot.settings.fee_per_node)
     }
 
     /// Holds a new node to terms, or says why it cannot be had on them.
@@ -146,14 +147,14 @@ impl<'a> Ground<'a> {
         if types < terms.least_spot_types {
             return Err(Denied::FewTypes(types));
         }
-        let steady = below(true).filter(|steady| steady.types(universe) >= terms.least_spot_types);
-        let Some(steady) = steady else {
-            let left = below(true).map_or(0, |steady| steady.types(universe));
+        let steady = below(true);
+        let left = steady.as_ref().map_or(0, |steady| steady.types(universe));
+        let Some(steady) = steady.filter(|_| left >= terms.least_spot_types) else {
             return Err(Denied::FewSteadyTypes(left));
         };
         // The cheapest may be among those that don't count.
         bin.chosen.column = steady.first();
-        bin.price = universe.price(bin.chosen.column).plus(self.snapshot.settings.fee_per_node);
+        bin.price = self.price(bin.chosen.column);
         bin.chosen.options = Rc::new(steady);
         Ok(())
     }
