@@ -98,6 +98,7 @@ resource "aws_cloudwatch_dashboard" "main" {
         { title = "NodeClaims made and gone", metrics = [for cluster in keys(var.clusters) : [{ expression = "SEARCH('Namespace=\"Journeyman\" cluster=\"${cluster}\" MetricName=(\"karpenter_nodeclaims_created_total\" OR \"karpenter_nodeclaims_disrupted_total\")', 'Sum')", label = cluster }]] },
         { title = "Pods without room", metrics = [for cluster in keys(var.clusters) : ["Journeyman", "karpenter_scheduler_unschedulable_pods_count", "cluster", cluster]], stat = "Maximum" },
         { title = "Seconds a decision takes", metrics = [for cluster in keys(var.clusters) : ["Journeyman", "karpenter_scheduler_scheduling_duration_seconds", "cluster", cluster]], stat = "p99" },
+        { title = "Launches that failed", metrics = [for cluster in keys(var.clusters) : [{ expression = "SEARCH('Namespace=\"Journeyman\" cluster=\"${cluster}\" MetricName=\"karpenter_cloudprovider_instance_launch_failures_total\"', 'Sum')", label = cluster }]] },
         { title = "Invocations", metrics = [for function in keys(local.functions) : ["AWS/Lambda", "Invocations", "FunctionName", "${var.name}-${function}"]] },
         { title = "Errors", metrics = [for function in keys(local.functions) : ["AWS/Lambda", "Errors", "FunctionName", "${var.name}-${function}"]] },
         { title = "Milliseconds", metrics = [for function in keys(local.functions) : ["AWS/Lambda", "Duration", "FunctionName", "${var.name}-${function}"]], stat = "p90" },

@@ -87,6 +87,23 @@ pub fn interrupt(snapshot: &InterruptionSnapshot) -> Care {
     care
 }
 
+/// How many machines are given up by announcements, by the reason in CamelCase; one that has several counts for each. What
+/// goes already counts no more, so a machine counts once however long it is announced.
+pub fn endings(snapshot: &InterruptionSnapshot) -> BTreeMap<&'static str, usize> {
+    let claims: BTreeMap<&str, &Claim> = snapshot.claims.iter().filter_map(by_machine).collect();
+    let mut machines: BTreeMap<&'static str, BTreeSet<&str>> = BTreeMap::new();
+    for notice in &snapshot.notices {
+        for instance in &notice.instances {
+            let claim = claims.get(instance.as_str()).filter(|claim| claim.deleting.is_none());
+            let follows = claim.and_then(|claim| consequence(snapshot, &notice.kind, claim));
+            if let Some(it) = follows.filter(|it| it.goes) {
+                machines.entry(it.reason).or_default().insert(instance);
+            }
+        }
+    }
+    machines.into_iter().map(|(reason, machines)| (reason, machines.len())).collect()
+}
+
 fn by_machine(claim: &Claim) -> Option<(&str, &Claim)> {
     Some((machine_id(claim.provider_id.as_deref()?), claim))
 }

@@ -11,12 +11,13 @@ mod peace;
 mod pods;
 mod provision;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{Effect, Funnel, MarkOrder, ObjectName, Plan, Snapshot};
 
 pub use disruption::consolidation::{Consolidation, Sweep, Weights};
-pub use interruption::interrupt;
+pub use interruption::{endings, interrupt};
 pub use lifecycle::{Wants, care, launch_group, planned, release, sweep, wants};
 
 /// One kind of decision. Steps run in the order given, each seeing what earlier ones planned.
@@ -92,6 +93,17 @@ pub fn closing(plan: &Plan) -> Vec<Effect> {
         _ => None,
     };
     plan.effects.iter().filter_map(close).collect()
+}
+
+/// How many pods each node has that would have to be placed anew if it went; a node without any is left out.
+pub fn displaced(snapshot: &Snapshot) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for pod in snapshot.cluster.pods.iter().filter(|pod| pods::is_reschedulable(pod)) {
+        if let Some(node) = &pod.node {
+            *counts.entry(node.as_str()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// What each rule leaves of each pool's types for one pod, whether it finds a place or not; none if there is no such pod.

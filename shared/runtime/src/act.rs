@@ -1,11 +1,14 @@
 //! Carries out effects: the API server's, the cloud's and the hints, and says what came of each.
 
-use api::record::Outcome;
-use cluster::{Cluster, Refused};
-use futures_util::{StreamExt, stream};
-use model::{Effect, Instance, LaunchAnswer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::aws;
+use api::record::Outcome;
+use cluster::{Cluster, Observed, Refused};
+use futures_util::{StreamExt, stream};
+use model::{Effect, Instance, LaunchAnswer, LaunchOrder};
+
+use crate::aws::{self, Brought};
 use crate::error::RunError;
 use crate::message::{Tend, Wake};
 use crate::world::World;
@@ -18,10 +21,14 @@ const AT_ONCE: usize = 16;
 pub(crate) struct Acted {
     /// In the order of the effects.
     pub outcomes: Vec<Outcome>,
+    /// Of each effect, whether it has changed anything.
+    pub done: Vec<bool>,
     /// Machines that launches brought.
     pub instances: Vec<Instance>,
     /// What was answered to launches, by launch group.
     pub answers: Vec<(String, LaunchAnswer)>,
+    /// How many bytes of user data machines were to be launched with, by EC2NodeClass.
+    pub user_data: BTreeMap<String, usize>,
     /// Effects that are worth trying again.
     transient: Vec<String>,
 }
@@ -37,8 +44,8 @@ impl Acted {
 }
 
 enum One {
-    Plain(Outcome, Option<String>),
-    Launched(String, LaunchAnswer, Vec<Instance>),
+    Plain { outcome: Outcome, transient: Option<String>, done: bool },
+    Launched(Arc<LaunchOrder>, Brought),
 }
 
 impl World {
@@ -50,6 +57,7 @@ impl World {
         for group in effects.chunk_by(|a, b| std::mem::discriminant(a) == std::mem::discriminant(b)) {
             if let [Effect::Terminate { .. }, ..] = group {
                 let (outcome, transient) = told(this.end(group).await);
+                acted.done.extend(group.iter().map(|_| outcome == Outcome::Done));
                 acted.outcomes.extend(group.iter().map(|_| outcome.clone()));
                 acted.transient.extend(transient);
                 continue;
@@ -61,18 +69,24 @@ impl World {
                 .await;
             for one in done {
                 match one {
-                    One::Plain(outcome, transient) => {
+                    One::Plain { outcome, transient, done } => {
+                        acted.done.push(done);
                         acted.outcomes.push(outcome);
                         acted.transient.extend(transient);
                     }
-                    One::Launched(group, answer, instances) => {
+                    One::Launched(order, Brought { answer, instances, user_data }) => {
+                        acted.done.push(!instances.is_empty());
+                        if let Some(bytes) = user_data {
+                            let most = acted.user_data.entry(order.node_class.name.clone()).or_default();
+                            *most = bytes.max(*most);
+                        }
                         let first = answer.failures.first().map(|failure| failure.message.clone());
                         acted.outcomes.push(match first.filter(|_| instances.is_empty()) {
                             Some(message) => Outcome::Refused(message),
                             None => Outcome::Done,
                         });
                         acted.instances.extend(instances);
-                        acted.answers.push((group, answer));
+                        acted.answers.push((order.group.clone(), answer));
                     }
                 }
             }
@@ -93,19 +107,24 @@ impl World {
         if Cluster::is_mine(effect) {
             let Some(site) = self.sites.get(name) else { return plain(Ok(())) };
             return match site.cluster.act(effect).await {
-                Ok(_) => plain(Ok(())),
+                Ok(observed) => {
+                    let done = observed == Observed::Done;
+                    One::Plain { outcome: Outcome::Done, transient: None, done }
+                }
                 Err(refused) => {
                     tracing::warn!(%refused, ?effect, "refused");
                     // A PodDisruptionBudget's no is an answer, not a failure: the next look asks again.
                     let again = refused.is_transient() && !matches!(refused, Refused::Budget { .. });
-                    One::Plain(Outcome::Refused(refused.to_string()), again.then(|| refused.to_string()))
+                    let message = refused.to_string();
+                    let transient = again.then(|| message.clone());
+                    One::Plain { outcome: Outcome::Refused(message), transient, done: false }
                 }
             };
         }
         let cloud = &self.cloud;
         match effect {
             Effect::Launch(order) => match aws::launch(self, name, order).await {
-                Ok((answer, instances)) => One::Launched(order.group.clone(), answer, instances),
+                Ok(brought) => One::Launched(order.clone(), brought),
                 Err(error) => plain(Err(error)),
             },
             Effect::TagInstance { provider_id, tags } => plain(aws::tag(cloud, provider_id, tags).await),
@@ -122,14 +141,17 @@ impl World {
                 let wake = Wake { cluster: name.to_owned(), reason: reason.clone() };
                 plain(self.hints.wake(cloud, wake).await)
             }
-            other => One::Plain(Outcome::Refused(format!("nobody carries out {other:?}")), None),
+            other => {
+                let outcome = Outcome::Refused(format!("nobody carries out {other:?}"));
+                One::Plain { outcome, transient: None, done: false }
+            }
         }
     }
 }
 
 fn plain(result: Result<(), RunError>) -> One {
     let (outcome, transient) = told(result);
-    One::Plain(outcome, transient)
+    One::Plain { done: outcome == Outcome::Done, outcome, transient }
 }
 
 /// What came of it, and what is worth trying again.

@@ -100,12 +100,16 @@ pub(crate) async fn avoid(world: &World, what: &Avoided, until: Timestamp) -> Re
     Ok(())
 }
 
+/// What a launch brought.
+pub(crate) struct Brought {
+    pub answer: LaunchAnswer,
+    pub instances: Vec<Instance>,
+    /// Bytes of the longest user data, if it came so far.
+    pub user_data: Option<usize>,
+}
+
 /// Launches what was ordered. What can't even be asked for is an answer too.
-pub(crate) async fn launch(
-    world: &World,
-    name: &str,
-    order: &LaunchOrder,
-) -> Result<(LaunchAnswer, Vec<Instance>), RunError> {
+pub(crate) async fn launch(world: &World, name: &str, order: &LaunchOrder) -> Result<Brought, RunError> {
     let site = world.sites.get(name);
     let seen = site.and_then(|site| site.classes.get(&order.node_class.name));
     let (Some(site), Some(seen), Some(catalogue)) = (site, seen, world.catalogue_known()) else {
@@ -139,7 +143,8 @@ pub(crate) async fn launch(
         closed_subnets: &closed_subnets,
     };
     let launched = world.cloud.launch(&request).await;
-    Ok((launched.answer, launched.instances))
+    let user_data = sorted.machines.iter().map(|machine| machine.user_data.len()).max();
+    Ok(Brought { answer: launched.answer, instances: launched.instances, user_data })
 }
 
 fn user_data(
@@ -182,7 +187,7 @@ fn kubelet(class: &Ec2NodeClass, machine: &Machine) -> serde_json::Map<String, s
     kubelet
 }
 
-fn rejected(order: &LaunchOrder, reason: &str, message: &str) -> (LaunchAnswer, Vec<Instance>) {
+fn rejected(order: &LaunchOrder, reason: &str, message: &str) -> Brought {
     let failure = LaunchFailure {
         kind: LaunchFailureKind::Rejected,
         offer: None,
@@ -190,13 +195,11 @@ fn rejected(order: &LaunchOrder, reason: &str, message: &str) -> (LaunchAnswer, 
         reason: reason.to_owned(),
         message: message.to_owned(),
     };
-    (
-        LaunchAnswer {
-            token: order.token.clone(),
-            spent: false,
-            machines: Vec::new(),
-            failures: vec![failure],
-        },
-        Vec::new(),
-    )
+    let answer = LaunchAnswer {
+        token: order.token.clone(),
+        spent: false,
+        machines: Vec::new(),
+        failures: vec![failure],
+    };
+    Brought { answer, instances: Vec::new(), user_data: None }
 }

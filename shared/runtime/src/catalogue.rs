@@ -11,6 +11,7 @@ use cloud::store::Fetched;
 use jiff::Timestamp;
 use model::{Avoided, InstanceType, Offering, Snapshot, labels};
 
+use crate::counted::available;
 use crate::error::RunError;
 use crate::world::World;
 
@@ -78,9 +79,15 @@ impl World {
         for note in notes {
             tracing::debug!(place = note.place, note.message);
         }
+        // A cluster at rest has nothing to tell: what is not told costs nothing.
+        let matters = !avoided.is_empty() || snapshot.cluster.pods.iter().any(|pod| pod.node.is_none());
         for (class, types) in &mut snapshot.catalogue.types {
+            let all = available(types);
             if !avoided.is_empty() {
                 avoid(Arc::make_mut(types).as_mut_slice(), &avoided, objects.node_class(class));
+            }
+            if matters {
+                self.metrics.offerings(name, class, &all, &available(types));
             }
         }
         Ok(snapshot)
@@ -166,6 +173,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kit;
 
     fn types() -> Vec<InstanceType> {
         let offering = |zone: &str, capacity_type| Offering {
@@ -193,14 +201,40 @@ mod tests {
     }
 
     fn class() -> Ec2NodeClass {
-        serde_json::from_value(json!({
-            "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"},
-            "spec": {"amiSelectorTerms": [], "subnetSelectorTerms": [], "securityGroupSelectorTerms": []},
-            "status": {"subnets": [
-                {"id": "subnet-1", "zone": "a"}, {"id": "subnet-2", "zone": "a"}, {"id": "subnet-3", "zone": "b"},
-            ]},
-        }))
-        .unwrap()
+        let mut class = kit::node_class();
+        class["status"]["subnets"] = json!([
+            {"id": "subnet-1", "zone": "a"}, {"id": "subnet-2", "zone": "a"}, {"id": "subnet-3", "zone": "b"},
+        ]);
+        serde_json::from_value(class).unwrap()
+    }
+
+    #[test]
+    fn offerings_are_measured_while_pods_want_room() {
+        let measured = |objects: &[(&str, serde_json::Value)]| {
+            let objects =
+                [&[("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default", kit::node_class())], objects]
+                    .concat();
+            kit::wait(async {
+                let (mut world, _hints) = kit::world(|_| kit::denied(), kit::holding(&objects), &[]);
+                world.observe("prod").await.unwrap();
+                world.metrics.told()
+            })
+        };
+        let pod = json!({
+            "metadata": {"namespace": "default", "name": "web", "uid": "web", "resourceVersion": "5",
+                "creationTimestamp": "2026-06-01T12:00:00Z"},
+            "spec": {"containers": [{"name": "web"}], "schedulerName": "default-scheduler"},
+            "status": {"phase": "Pending", "conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]},
+        });
+        assert_eq!(measured(&[]), Vec::<String>::new());
+        let told = measured(&[("/api/v1/pods/web", pod)]);
+        let start =
+            "instance_type_offerings_available{capacity_type=on-demand,cluster=prod,nodeclass=default} ";
+        let available = told.iter().find_map(|line| line.strip_prefix(start)).unwrap();
+        assert!(available.parse::<usize>().unwrap() > 500, "one zone's: {available}");
+        let avoided = told.iter().filter(|line| line.starts_with("instance_type_offerings_avoided"));
+        assert!(avoided.clone().count() > 1 && avoided.clone().all(|line| line.ends_with("} 0")), "{told:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use cloud::messages::{InstanceStatus, MAX_AGE, Message, Parsed, Scope, read_stat
 use jiff::Timestamp;
 use model::{Claim, ClaimNode, InterruptionSnapshot, Notice};
 
+use crate::counted::snake_case;
 use crate::deadline::Deadline;
 use crate::error::RunError;
 use crate::world::World;
@@ -14,8 +15,14 @@ use crate::world::World;
 impl World {
     /// Handles one message. One that is not for us is counted, and does not come back.
     pub async fn interrupt(&mut self, body: &str, _deadline: Deadline) -> Result<(), RunError> {
+        let result = self.hear(body).await;
+        self.flush();
+        result
+    }
+
+    async fn hear(&mut self, body: &str) -> Result<(), RunError> {
         let scope = self.scope();
-        let result = match scope.read(body) {
+        match scope.read(body) {
             Parsed::Ignored(ignored) => {
                 let labels = [("message_type", ignored.as_str())];
                 self.metrics.count("karpenter_interruption_received_messages_total", &labels, 1);
@@ -26,12 +33,9 @@ impl World {
                 let labels = [("message_type", message.kind.as_str())];
                 self.metrics.count("karpenter_interruption_received_messages_total", &labels, 1);
                 let waited = scope.now.duration_since(message.time).as_secs_f64();
-                self.metrics.seconds("karpenter_interruption_message_queue_duration_seconds", &[], waited);
-                self.announce(&message).await
+                self.announce(&message, waited).await
             }
-        };
-        self.flush();
-        result
+        }
     }
 
     fn scope(&self) -> Scope {
@@ -43,16 +47,24 @@ impl World {
         }
     }
 
-    async fn announce(&mut self, message: &Message) -> Result<(), RunError> {
+    /// Tells the clusters whose machines it is about. How long it was under way is measured only if there is one.
+    async fn announce(&mut self, message: &Message, waited: f64) -> Result<(), RunError> {
         let notice = message.notice();
+        let mut waited = Some(waited);
         for name in self.clusters() {
             let site = self.site(&name).await?;
             let (claims, nodes) = site.index.by_instance_ids(&notice.instances).await?;
             if claims.is_empty() && nodes.is_empty() {
                 continue;
             }
-            let heeded = self.heed(&name, vec![notice.clone()], claims, nodes).await;
-            self.rest(&name);
+            if let Some(waited) = waited.take() {
+                self.metrics.seconds("karpenter_interruption_message_queue_duration_seconds", &[], waited);
+            }
+            let heeded = match self.announced(&name, vec![notice.clone()], claims, nodes).await {
+                Ok(snapshot) => self.heed(&name, snapshot).await,
+                Err(error) => Err(error),
+            };
+            self.suspend(&name);
             heeded?;
         }
         Ok(())
@@ -78,23 +90,36 @@ impl World {
                 return Ok(());
             }
         };
-        if notices.is_empty() { Ok(()) } else { self.heed(name, notices, claims, nodes).await }
+        if notices.is_empty() {
+            return Ok(());
+        }
+        let snapshot = self.announced(name, notices, claims, nodes).await?;
+        for (reason, machines) in planner::endings(&snapshot) {
+            // AWS Health has another word for what is planned.
+            let category = if reason == "ScheduledChange" { "event_status" } else { &snake_case(reason) };
+            let labels = [("cluster", name), ("category", category)];
+            self.metrics.count("karpenter_interruption_instance_status_unhealthy_total", &labels, machines);
+        }
+        self.heed(name, snapshot).await
     }
 
-    /// Does what follows from announcements about a cluster's machines.
-    async fn heed(
+    /// What a decision about announcements is taken from.
+    async fn announced(
         &mut self,
         name: &str,
         notices: Vec<Notice>,
         claims: Vec<Claim>,
         nodes: Vec<ClaimNode>,
-    ) -> Result<(), RunError> {
+    ) -> Result<InterruptionSnapshot, RunError> {
         let pools = self.site(name).await?.cluster.pool_annotations().await?;
         let rebalancing_pools = InterruptionSnapshot::rebalancing(&pools);
-        let now = Timestamp::now();
-        let snapshot = InterruptionSnapshot { now, notices, claims, nodes, rebalancing_pools };
+        Ok(InterruptionSnapshot { now: Timestamp::now(), notices, claims, nodes, rebalancing_pools })
+    }
+
+    /// Does what follows from announcements about a cluster's machines.
+    async fn heed(&mut self, name: &str, snapshot: InterruptionSnapshot) -> Result<(), RunError> {
         let care = planner::interrupt(&snapshot);
-        self.count_care(name, &care);
+        self.metrics.care(name, &care, &snapshot.claims);
         self.act(name, &care.effects).await?.check()
     }
 }
@@ -108,43 +133,4 @@ fn notices(scope: &Scope, statuses: &[InstanceStatus], claims: &[Claim]) -> Vec<
 }
 
 #[cfg(test)]
-mod tests {
-    use model::NoticeKind;
-
-    use super::*;
-
-    #[test]
-    fn n04_statuses_count_for_machines_that_have_a_nodeclaim_here() {
-        let claim = |name: &str, instance: &str| -> Claim {
-            api::lower::claim(
-                &serde_json::from_value(serde_json::json!({
-                    "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-                    "metadata": {"name": name, "uid": name, "creationTimestamp": "2026-06-01T11:00:00Z"},
-                    "spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-                        "requirements": []},
-                    "status": {"providerID": format!("aws:///a/{instance}")},
-                }))
-                .unwrap(),
-            )
-            .unwrap()
-        };
-        let statuses: Vec<InstanceStatus> = serde_json::from_value(serde_json::json!([
-            {"InstanceId": "i-00000001", "SystemStatus": {"Details": [
-                {"Status": "failed", "ImpairedSince": "2026-06-01T11:59:30Z"}]}},
-            {"InstanceId": "i-00000002", "Events": [
-                {"Code": "system-maintenance", "NotBefore": "2026-06-04T12:00:00Z"}]},
-            {"InstanceId": "i-00000009", "Events": [{"Code": "instance-stop"}]},
-        ]))
-        .unwrap();
-        let now: Timestamp = "2026-06-01T12:00:00Z".parse().unwrap();
-        let scope = Scope { account: None, region: None, now, max_age: MAX_AGE };
-        let claims = [claim("one", "i-00000001"), claim("two", "i-00000002"), claim("three", "i-00000003")];
-        let impaired = NoticeKind::Impaired { host: true, since: "2026-06-01T11:59:30Z".parse().unwrap() };
-        let planned = NoticeKind::ScheduledChange { starts: "2026-06-04T12:00:00Z".parse().ok() };
-        let of = |kind, id: &str| Notice { kind, instances: vec![id.to_owned()] };
-        assert_eq!(
-            notices(&scope, &statuses, &claims),
-            [of(impaired, "i-00000001"), of(planned, "i-00000002")]
-        );
-    }
-}
+mod tests;

@@ -8,11 +8,14 @@ mod alone;
 mod aws;
 mod catalogue;
 pub mod config;
+mod counted;
 mod deadline;
 mod disruption;
 mod error;
 pub mod hints;
 mod interruption;
+#[cfg(test)]
+mod kit;
 mod lifecycle;
 pub mod local;
 pub mod message;

@@ -9,6 +9,7 @@ use model::{
     Care, ClassStatus, Effect, Instance, LaunchAnswer, LaunchClass, LifecycleSnapshot, SweepSnapshot,
 };
 
+use crate::act::Acted;
 use crate::aws;
 use crate::deadline::Deadline;
 use crate::error::RunError;
@@ -43,8 +44,9 @@ impl World {
         for _ in 0..ROUNDS {
             let snapshot = self.claims_seen(tend, &launched).await?;
             care = planner::care(&snapshot);
-            self.count_care(name, &care);
+            self.metrics.care(name, &care, &snapshot.claims);
             let acted = self.act(name, &care.effects).await?;
+            self.measure(name, &snapshot, &care, &acted);
             if care.effects.iter().any(|effect| !matches!(effect, Effect::PublishEvent { .. })) {
                 let (snapshot, care) = (Box::new(snapshot), Box::new(care.clone()));
                 self.keep(name, "lifecycle", Decision::Care { snapshot, care }, Vec::new(), acted.outcomes)
@@ -155,7 +157,7 @@ impl World {
             expiring,
         };
         let care = planner::sweep(&snapshot);
-        self.count_care(name, &care);
+        self.metrics.care(name, &care, &snapshot.claims);
         let acted = self.act(name, &care.effects).await?;
         // A NodeClaim that goes by this look is told of in the next one.
         let going = care.effects.iter().filter_map(|effect| match effect {
@@ -176,17 +178,14 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn count_care(&mut self, name: &str, care: &Care) {
-        for (what, count) in &care.counts {
-            let count = usize::try_from(*count).unwrap_or(usize::MAX);
-            self.metrics.count("lifecycle_total", &[("cluster", name), ("what", what)], count);
-        }
-        for effect in &care.effects {
-            if let Effect::DeleteNodeClaim { reason, .. } = effect {
-                let reason = snake_case(reason);
-                let labels = [("cluster", name), ("reason", reason.as_str())];
-                self.metrics.count("karpenter_nodeclaims_disrupted_total", &labels, 1);
-            }
+    /// Counts what came of a look.
+    fn measure(&mut self, name: &str, snapshot: &LifecycleSnapshot, care: &Care, acted: &Acted) {
+        self.metrics.drained(name, snapshot, &care.effects, &acted.done);
+        let zone_ids = self.zone_ids(name);
+        self.metrics.launches(name, &care.effects, &acted.answers, &zone_ids);
+        for (class, bytes) in &acted.user_data {
+            let labels = [("cluster", name), ("nodeclass", class.as_str())];
+            self.metrics.gauge("karpenter_ec2nodeclasses_userdata_bytes", &labels, *bytes as f64);
         }
     }
 }
@@ -210,28 +209,5 @@ fn launch_class(class: &Ec2NodeClass) -> LaunchClass {
     LaunchClass { status, annotations: marks::of_claims(class) }
 }
 
-/// `InsufficientCapacity` as metrics have it: `insufficient_capacity`.
-fn snake_case(reason: &str) -> String {
-    let mut out = String::new();
-    for (place, letter) in reason.char_indices() {
-        if letter.is_ascii_uppercase() && place > 0 {
-            out.push('_');
-        }
-        out.push(letter.to_ascii_lowercase());
-    }
-    out
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_read_as_metrics_have_them() {
-        for (reason, label) in
-            [("Expired", "expired"), ("InsufficientCapacity", "insufficient_capacity"), ("", "")]
-        {
-            assert_eq!(snake_case(reason), label);
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! Metrics in CloudWatch's embedded format: a line on standard output, no call to make or to pay for.
 //!
-//! Names are Karpenter's where it has the same metric.
+//! Names are Karpenter's where it has the same metric. A label without a value is left out: CloudWatch takes no such
+//! dimension, and to Prometheus it is the same.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -55,10 +56,26 @@ impl Metrics {
         labels: &[(&'static str, &str)],
         unit: &'static str,
     ) -> &mut Series {
-        let mut labels: Labels = labels.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+        let mut labels: Labels = labels.map(|(key, value)| (*key, (*value).to_owned())).collect();
         labels.sort();
         let set = self.sets.entry(labels).or_default();
         set.entry(name).or_insert_with(|| Series { unit, values: Vec::new() })
+    }
+
+    /// What there is, a line a metric, as Prometheus would have it.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        for (labels, set) in &self.sets {
+            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            for (name, series) in set {
+                let values: Vec<String> = series.values.iter().map(ToString::to_string).collect();
+                told.push(format!("{name}{{{}}} {}", labels.join(","), values.join(" ")));
+            }
+        }
+        told.sort();
+        told
     }
 
     /// Writes all there is, a line for each set of labels or as many as its values need, and forgets it.
@@ -109,6 +126,7 @@ mod tests {
         metrics.count("karpenter_nodeclaims_created_total", &web, 2);
         metrics.count("karpenter_nodeclaims_created_total", &[web[1], web[0]], 1);
         metrics.count("karpenter_nodeclaims_terminated_total", &web, 0);
+        metrics.count("karpenter_nodeclaims_created_total", &[web[0], web[1], ("reason", "")], 1);
         metrics.seconds("decision_seconds", &[("cluster", "prod")], 0.25);
         metrics.seconds("decision_seconds", &[("cluster", "prod")], 0.5);
         let mut out = Vec::new();
@@ -128,7 +146,7 @@ mod tests {
                 json!({"_aws": aws(&["cluster"], "decision_seconds", "Seconds"), "cluster": "prod",
                     "decision_seconds": [0.25, 0.5]}),
                 json!({"_aws": aws(&["cluster", "nodepool"], "karpenter_nodeclaims_created_total", "Count"),
-                    "cluster": "prod", "nodepool": "web", "karpenter_nodeclaims_created_total": 3.0}),
+                    "cluster": "prod", "nodepool": "web", "karpenter_nodeclaims_created_total": 4.0}),
             ]
         );
     }

@@ -82,6 +82,7 @@ impl World {
         let objections = planner::objections(&plan, &snapshot, steps);
         let acted = if objections.is_empty() {
             let acted = self.act(name, &plan.effects).await?;
+            self.metrics.plan(name, &snapshot, &plan);
             self.hand_over(name, &plan).await?;
             self.tell(name, function, &plan).await;
             Some(acted)
@@ -111,8 +112,6 @@ impl World {
                 Effect::CreateNodeClaim(draft) => {
                     let group = draft.annotations.get(model::labels::LAUNCH_GROUP).unwrap_or(&draft.name);
                     groups.entry(group.clone()).or_default().push(draft.name.clone());
-                    let labels = [("cluster", name), ("nodepool", draft.pool.as_str())];
-                    self.metrics.count("karpenter_nodeclaims_created_total", &labels, 1);
                 }
                 Effect::DeleteNodeClaim { claim, .. } => {
                     groups.entry(claim.clone()).or_default().push(claim.clone());

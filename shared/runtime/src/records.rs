@@ -91,6 +91,7 @@ impl World {
     /// Tells whoever subscribes to the bus what could not be launched, and why.
     pub(crate) async fn tell_failures(&mut self, name: &str, answers: &[(String, LaunchAnswer)]) {
         let Some(bus) = self.config.event_bus.clone() else { return };
+        let zone_ids = self.zone_ids(name);
         for (group, answer) in answers.iter().filter(|(_, answer)| !answer.failures.is_empty()) {
             let failures = answer.failures.iter().map(|failure| {
                 let offer = failure.offer.as_ref();
@@ -99,6 +100,7 @@ impl World {
                     "message": failure.message,
                     "instanceType": offer.map(|offer| &offer.instance_type),
                     "zone": offer.map(|offer| &offer.zone),
+                    "zoneId": offer.and_then(|offer| zone_ids.get(&offer.zone)),
                     "capacityType": offer.map(|offer| offer.capacity_type),
                 })
             });

@@ -153,6 +153,14 @@ impl World {
         Ok(Site::new(Cluster::connect(access).await?, eks))
     }
 
+    /// Ids of zones by their names, as far as EC2NodeClasses that were looked at tell them.
+    pub(crate) fn zone_ids(&self, name: &str) -> BTreeMap<String, String> {
+        let classes = self.sites.get(name).into_iter().flat_map(|site| site.classes.values());
+        let statuses = classes.filter_map(|seen| seen.class.status.as_ref());
+        let subnets = statuses.flat_map(|status| &status.subnets);
+        subnets.filter_map(|subnet| Some((subnet.zone.clone(), subnet.zone_id.clone()?))).collect()
+    }
+
     /// Has the statuses of EC2NodeClasses and NodePools written, for some are missing or of an older generation. A
     /// linger asks again only after a while.
     pub(crate) async fn ask_for_statuses(&mut self, name: &str) -> Result<(), RunError> {
@@ -167,11 +175,16 @@ impl World {
 
     /// Leaves a cluster until the next invocation: the sandbox may be frozen now, and connections don't outlive that.
     pub(crate) fn rest(&mut self, name: &str) {
+        self.suspend(name);
+        self.flush();
+    }
+
+    /// The same, with what was measured kept for the end of the run.
+    pub(crate) fn suspend(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.observer.suspend();
             site.index.suspend();
         }
-        self.flush();
     }
 
     /// Writes what was measured.

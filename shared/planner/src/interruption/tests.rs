@@ -315,6 +315,25 @@ fn e230_e234_a_check_must_fail_for_two_minutes() {
 }
 
 #[test]
+fn e235_who_is_given_up_counts_once_for_each_reason() {
+    let impaired = |host, age: i64| NoticeKind::Impaired { host, since: in_secs(-age) };
+    let mut snapshot = snapshot(vec![
+        notice(impaired(true, 120), &["i-1", "i-2", "i-9"]),
+        notice(impaired(true, 120), &["i-1"]),
+        notice(impaired(false, 119), &["i-1"]),
+        notice(NoticeKind::ScheduledChange { starts: None }, &["i-1"]),
+        notice(NoticeKind::Rebalance, &["i-1"]),
+    ]);
+    assert_eq!(endings(&snapshot), BTreeMap::from([("ScheduledChange", 1), ("SystemStatus", 2)]));
+    snapshot.claims[0].deleting = Some(now());
+    assert_eq!(
+        endings(&snapshot),
+        BTreeMap::from([("SystemStatus", 1)]),
+        "it was counted when it was given up"
+    );
+}
+
+#[test]
 fn e219_several_announcements_of_one_machine_are_one() {
     let all = vec![
         notice(NoticeKind::Rebalance, &["i-1"]),

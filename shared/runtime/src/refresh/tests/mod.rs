@@ -2,62 +2,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use aws_config::retry::RetryConfig;
-use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_types::body::SdkBody;
-use bytes::Bytes;
-use cloud::Cloud;
-use cloud::eks::EksFacts;
-use cloud::user_data::EksCluster;
-use cluster::Cause;
-use http::{Method, Request, Response};
-use http_body_util::{BodyExt, Full};
-use kube::client::Body;
+use http::Method;
 use serde_json::json;
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
-use crate::config::Config;
-use crate::hints::{Hint, Hints};
-use crate::metrics::Metrics;
-use crate::world::Site;
-
-/// EC2 and SSM with one reservation and one of everything else, whatever is selected. Any other call is refused.
-#[derive(Clone, Debug, Default)]
-struct Aws(Arc<Mutex<Vec<String>>>);
-
-impl HttpConnector for Aws {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
-        let target = request.headers().get("x-amz-target").map(str::to_owned);
-        let operation = match (&target, body.strip_prefix("Action=")) {
-            (Some(target), _) => target.rsplit('.').next().unwrap_or_default().to_owned(),
-            (None, Some(rest)) => rest.split('&').next().unwrap_or_default().to_owned(),
-            (None, None) => request.uri().to_owned(),
-        };
-        let (status, answer) = match answer(&operation) {
-            _ if operation.ends_with("/clusters/prod") => (200, EKS.to_owned()),
-            Some(inside) if target.is_some() => (200, inside.to_owned()),
-            Some(inside) => (200, format!("<{operation}Response>{inside}</{operation}Response>")),
-            None => (
-                403,
-                "<Response><Errors><Error><Code>AccessDenied</Code></Error></Errors></Response>".to_owned(),
-            ),
-        };
-        self.0.lock().unwrap().push(operation);
-        HttpConnectorFuture::ready(Ok(HttpResponse::new(status.try_into().unwrap(), SdkBody::from(answer))))
-    }
-}
+use crate::hints::Hint;
+use crate::kit;
 
 /// What EKS says of the cluster, since the process knows it.
 const EKS: &str = r#"{"cluster": {"endpoint": "https://prod", "certificateAuthority": {"data": "authority"}, "version": "1.36"}}"#;
+
+/// EC2 with one reservation and one of everything else, whatever is selected. Any other call is refused.
+fn aws(operation: &str) -> (u16, String) {
+    if operation.ends_with("/clusters/prod") {
+        return (200, EKS.to_owned());
+    }
+    answer(operation).map_or_else(kit::denied, |inside| kit::xml(operation, inside))
+}
 
 fn answer(operation: &str) -> Option<&'static str> {
     Some(match operation {
@@ -119,16 +80,7 @@ impl Server {
 
     fn cluster(&self) -> Cluster {
         let server = self.clone();
-        Cluster::over(tower::service_fn(move |request: Request<Body>| {
-            let server = server.clone();
-            async move {
-                let (parts, body) = request.into_parts();
-                let body = body.collect().await?.to_bytes();
-                let (status, answer) = server.answer(&parts.method, parts.uri.path(), &body);
-                let response = Response::builder().status(status);
-                Ok::<_, Cause>(response.body(Full::new(Bytes::from(answer.to_string())))?)
-            }
-        }))
+        kit::cluster(move |method, path, body| server.answer(method, path, body))
     }
 }
 
@@ -164,53 +116,20 @@ fn refreshed(class: Value, conflicts: bool) -> Refreshed {
 
 /// The same with variables set.
 fn refreshed_with(variables: &[(&str, &str)], class: Value, conflicts: bool) -> Refreshed {
-    let aws = Aws::default();
-    let connector = SharedHttpConnector::new(aws.clone());
-    let credentials = Credentials::new("x", "x", None, None, "test");
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-east-1"))
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .retry_config(RetryConfig::disabled())
-        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .http_client(http_client_fn(move |_, _| connector.clone()))
-        .build();
+    let asked = Arc::new(Mutex::new(Vec::new()));
     let server = Server { class, conflicts, written: Arc::default() };
-    let (sender, mut hints) = unbounded_channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (result, kubernetes) = runtime.block_on(async {
-        let cluster = server.cluster();
-        let eks = EksFacts {
-            cluster: EksCluster {
-                name: "prod".into(),
-                endpoint: "https://prod".into(),
-                certificate_authority: "authority".into(),
-                service_cidr: None,
-                dns: None,
-                ip_family: cloud::user_data::IpFamily::Ipv4,
-            },
-            kubernetes: "1.35".into(),
+    let (result, kubernetes, mut hints) = kit::wait(async {
+        let asked = asked.clone();
+        let ec2 = move |operation: &str| {
+            asked.lock().unwrap().push(operation.to_owned());
+            aws(operation)
         };
-        let site = Site::new(cluster, eks);
-        let usual = [("AWS_REGION", "us-east-1"), ("JOURNEYMAN_CLUSTERS", "prod")];
-        let environment = |name: &str| {
-            let mut all = usual.iter().chain(variables);
-            all.find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        let mut world = World {
-            config: Config::from_vars(environment).unwrap(),
-            cloud: Cloud::with_config("us-east-1", config),
-            hints: Hints::local(sender),
-            metrics: Metrics::default(),
-            sites: BTreeMap::from([("prod".to_owned(), site)]),
-            catalogue: None,
-            plugins: None,
-        };
+        let (mut world, hints) = kit::world(ec2, server.cluster(), variables);
         let result = world.refresh_statuses("prod").await;
-        (result, world.sites["prod"].eks.kubernetes.clone())
+        (result, world.sites["prod"].eks.kubernetes.clone(), hints)
     });
     let written = server.written.lock().unwrap().clone();
-    let asked = aws.0.lock().unwrap().clone();
+    let asked = asked.lock().unwrap().clone();
     let hints = std::iter::from_fn(|| hints.try_recv().ok()).collect();
     Refreshed { written, asked, hints, kubernetes, result }
 }
