@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
-    BoundPod, CapacityType, Care, Claim, Effect, InstanceType, LaunchAnswer, LaunchOrder, LifecycleSnapshot,
-    Plan, Snapshot, labels,
+    BoundPod, CapacityType, Care, Claim, Effect, InstanceType, LaunchAnswer, LifecycleSnapshot, Plan,
+    Snapshot, labels,
 };
 
 use crate::metrics::Metrics;
@@ -27,7 +27,7 @@ impl Metrics {
             let known = claims.iter().find(|known| known.name == claim);
             let grace = known.and_then(|claim| claim.termination_grace_period);
             let labels = known.map(|claim| &claim.labels);
-            self.disrupted(&disruption(cluster, reason, labels, grace), None);
+            self.disrupted(&disruption(cluster, reason, labels, grace), 0);
         }
     }
 
@@ -48,15 +48,16 @@ impl Metrics {
             let Some(reason) = node.claim.as_deref().and_then(|claim| gone.get(claim)) else { continue };
             let grace = node.disruption.termination_grace_period;
             let pods = pods.get(node.name.as_str()).copied().unwrap_or_default();
-            self.disrupted(&disruption(cluster, reason, Some(&node.labels), grace), Some(pods));
+            self.disrupted(&disruption(cluster, reason, Some(&node.labels), grace), pods);
         }
     }
 
-    fn disrupted(&mut self, labels: &[(&'static str, String)], pods: Option<usize>) {
+    /// A NodeClaim that goes, with so many pods that want another place, as far as that is known.
+    fn disrupted(&mut self, labels: &[(&'static str, String)], pods: usize) {
         let labels: Vec<(&'static str, &str)> =
             labels.iter().map(|(key, value)| (*key, value.as_str())).collect();
         self.count("karpenter_nodeclaims_disrupted_total", &labels, 1);
-        self.count("karpenter_pods_disruption_initiated_total", &labels, pods.unwrap_or_default());
+        self.count("karpenter_pods_disruption_initiated_total", &labels, pods);
     }
 
     /// Pods that were made to leave their node. `done` says of each effect whether it has changed anything: a pod that was
@@ -91,7 +92,7 @@ impl Metrics {
                 Effect::Launch(order) if order.group == *group => Some(order),
                 _ => None,
             });
-            let asked = order.map(|order: &std::sync::Arc<LaunchOrder>| order.capacity_type);
+            let asked = order.map(|order| order.capacity_type);
             for failure in &answer.failures {
                 let offer = failure.offer.as_ref();
                 let zone = offer.map_or("", |offer| offer.zone.as_str());
